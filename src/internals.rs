@@ -21,7 +21,7 @@ pub mod facts {
 }
 
 pub mod index {
-    pub use crate::index::{Id, IndexVec, Packed};
+    pub use crate::index::Neighbours;
 }
 
 pub mod layout {

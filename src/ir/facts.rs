@@ -2,7 +2,7 @@
 //! the representation, so the text form prints and reads them, the verifier looks at them and the interpreter
 //! executes what they say.
 
-use crate::index::IndexVec;
+use cranelift_entity::PrimaryMap;
 use std::sync::Arc;
 
 use bevy_ecs::prelude::*;
@@ -115,7 +115,7 @@ pub(crate) struct PackedElements(pub ValueType);
 #[derive(Component, Clone, PartialEq, Eq, Default, Debug)]
 pub struct Geometry {
     /// One entry per [`Dim`].
-    pub dims: IndexVec<Dim, DimGeometry>,
+    pub dims: PrimaryMap<Dim, DimGeometry>,
     /// Waves per workgroup along the grid axes. Wave number `w` of a workgroup is at
     /// `(w mod waves[0], w / waves[0] mod waves[1], ...)`.
     pub waves: [u32; 3],
@@ -161,13 +161,13 @@ impl Geometry {
         let divided = |own: u32| {
             move |dim: &DimGeometry| dim.wave.is_some() && dim.workgroup.is_some_and(|w| w.0 == own)
         };
-        if let Some(dim) = self.dims.position(divided(axis)) {
+        if let Some(dim) = self.dims.keys().find(|&dim| divided(axis)(&self.dims[dim])) {
             return Some(dim);
         }
-        let before = (0..axis).filter(|&other| !self.dims.iter().any(divided(other))).count();
+        let before = (0..axis).filter(|&other| !self.dims.values().any(divided(other))).count();
         let is_whole =
             |dim: &DimGeometry| dim.wave.is_some() && dim.workgroup.is_none() && dim.scaled_from.is_none();
-        let whole = self.dims.enumerated().filter(|(_, dim)| is_whole(dim));
+        let whole = self.dims.iter().filter(|(_, dim)| is_whole(dim));
         whole.map(|(dim, _)| dim).nth(before)
     }
 
@@ -178,7 +178,7 @@ impl Geometry {
 
     /// True if the author says which iterations some loop runs.
     pub(crate) fn chooses_iterations(&self) -> bool {
-        self.dims.iter().any(|dim| dim.iterations.is_some())
+        self.dims.values().any(|dim| dim.iterations.is_some())
     }
 
     /// The matrix instruction of `mma` nodes that do not choose, if the kernel says which one it is.

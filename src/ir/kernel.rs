@@ -1,7 +1,7 @@
 //! A kernel as its author wrote it: one world of logical nodes, its constraints, and its identity for the
 //! cache.
 
-use crate::index::IndexVec;
+use cranelift_entity::PrimaryMap;
 use std::fmt::Write as _;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -31,7 +31,7 @@ pub(crate) const MAX_SIZE: i64 = i32::MAX as i64;
 
 /// Dimensions of the kernel: [`Dim`] number `i` is the symbol at `i`. On the kernel entity.
 #[derive(Component, Clone, PartialEq, Eq, Default, Debug)]
-pub(crate) struct DimTable(pub IndexVec<Dim, Symbol>);
+pub(crate) struct DimTable(pub PrimaryMap<Dim, Symbol>);
 
 impl DimTable {
     /// The number of a symbol, entering it if it is new; `None` when the kernel has too many dimensions
@@ -42,7 +42,7 @@ impl DimTable {
 
     /// The number of a symbol, if it is a dimension.
     pub(crate) fn find(&self, symbol: Symbol) -> Option<Dim> {
-        self.0.position(|&known| known == symbol)
+        self.0.keys().find(|&dim| self.0[dim] == symbol)
     }
 
     /// What a scaled dimension follows: its base, and the elements of a block.
@@ -53,7 +53,7 @@ impl DimTable {
 
     /// The scaled dimensions, each with its base and the elements of a block.
     pub(crate) fn scaled(&self) -> SmallVec<[ScaledDim; 2]> {
-        let ids = self.0.ids();
+        let ids = self.0.keys();
         ids.filter_map(|dim| self.scaled_from(dim).map(|(base, by)| ScaledDim { dim, base, by })).collect()
     }
 
@@ -402,7 +402,7 @@ impl Kernel {
     /// ```
     pub fn symbols(&self) -> Vec<Symbol> {
         let dims = self.world.get::<DimTable>(self.root);
-        let names = dims.iter().flat_map(|dims| &dims.0).copied();
+        let names = dims.iter().flat_map(|dims| dims.0.values()).copied();
         let mut found: Vec<Symbol> =
             names.filter(|name| name.value().is_none() && name.scaled_from().is_none()).collect();
         let mut arena = ExprArena::new();

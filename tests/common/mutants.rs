@@ -16,8 +16,8 @@ use std::ops::Range;
 
 use super::same_in_waves::stores_of_all_waves;
 
+use cranelift_entity::EntityRef;
 use groundswell::assembler::{AssemblerOptions, assemble, disassemble};
-use groundswell::internals::index::Id;
 use groundswell::internals::machine::check::{MachineFault, check_hazards, check_replay, check_waits};
 use groundswell::internals::machine::waits::{BARRIER_WITHOUT_WAITS, LdsLoads};
 use groundswell::internals::machine::{Block, BlockId, InstId, MachineBody, MachineInst};
@@ -240,8 +240,8 @@ fn barriers_of_loops(object: &[u8], function: &str) -> Vec<Vec<usize>> {
     let body = Function::read(object, function).body();
     let all = barriers(&body);
     let mut loops = Vec::new();
-    for (at, block) in body.blocks.iter().enumerate() {
-        for start in block.successors.into_iter().flatten().filter(|start| start.index() <= at) {
+    for (at, block) in body.blocks.iter() {
+        for start in block.successors.into_iter().flatten().filter(|start| *start <= at) {
             let range = body.blocks[start].start..block.end;
             let own = all.iter().enumerate().filter(|(_, barrier)| range.contains(barrier));
             loops.push(own.map(|(number, _)| number).collect());
@@ -334,7 +334,7 @@ fn counted(faults: &[MachineFault]) -> BTreeMap<String, usize> {
 
 fn barriers(body: &MachineBody) -> Vec<InstId> {
     let is_barrier = |inst: &Inst| inst.op.info().meaning == Meaning::Barrier;
-    let all = body.insts.enumerated().filter(|(_, i)| is_barrier(&i.inst));
+    let all = body.insts.iter().filter(|(_, i)| is_barrier(&i.inst));
     all.map(|(at, _)| at).collect()
 }
 

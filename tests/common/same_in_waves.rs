@@ -12,7 +12,7 @@
 
 use std::collections::BTreeSet;
 
-use groundswell::internals::index::{Id, IndexVec};
+use cranelift_entity::{EntityRef, SecondaryMap};
 use groundswell::internals::machine::{BlockId, InstId, MachineBody};
 use groundswell::isa::{BranchCondition, Implicit, Inst, Meaning, Opcode, Operand, Role, Unit};
 
@@ -143,8 +143,7 @@ fn registers(inst: &Inst, is_asked: impl Fn(Role) -> bool) -> impl Iterator<Item
 
 /// Stores to LDS that all waves make alike; none where it cannot be followed which waves execute what.
 pub fn stores_of_all_waves(body: &MachineBody) -> BTreeSet<InstId> {
-    let mut entries: IndexVec<BlockId, Option<Registers>> = IndexVec::default();
-    entries.resize(body.blocks.next_id(), None);
+    let mut entries: SecondaryMap<BlockId, Option<Registers>> = SecondaryMap::new();
     entries[BlockId::new(0)] = Some(Registers::at_entry());
     let mut work = vec![BlockId::new(0)];
     let mut divided = false;
@@ -174,7 +173,7 @@ pub fn stores_of_all_waves(body: &MachineBody) -> BTreeSet<InstId> {
         }
     }
     let mut found = BTreeSet::new();
-    for (block, entry) in entries.enumerated() {
+    for (block, entry) in entries.iter() {
         let Some(mut registers) = entry.clone().filter(|_| !divided) else { continue };
         for at in body.blocks[block].insts() {
             let inst = &body.insts[at].inst;

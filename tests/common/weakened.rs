@@ -1,5 +1,6 @@
 //! Machine bodies with one wait or nop less than they have: what the machine verifier must find.
 
+use groundswell::internals::index::Neighbours;
 use groundswell::internals::machine::check::{check_hazards, check_replay, check_waits};
 use groundswell::internals::machine::waits::LdsLoads;
 use groundswell::internals::machine::{InstId, MachineBody};
@@ -28,9 +29,9 @@ impl Seen {
 
 /// The body without one instruction.
 pub fn without(body: &MachineBody, inst: InstId) -> MachineBody {
-    let kept = body.insts.enumerated().filter(|(index, _)| *index != inst).map(|(_, i)| *i);
+    let kept = body.insts.iter().filter(|(index, _)| *index != inst).map(|(_, i)| *i);
     let mut body = MachineBody { insts: kept.collect(), ..body.clone() };
-    for block in &mut body.blocks {
+    for block in body.blocks.values_mut() {
         for border in [&mut block.start, &mut block.end] {
             *border = border.before().filter(|_| *border > inst).unwrap_or(*border);
         }
@@ -46,7 +47,7 @@ pub fn weaken_waits(
     loads: LdsLoads,
     seen: &mut Seen,
 ) {
-    for (index, i) in waited.insts.enumerated().filter(|(_, i)| i.inst.op == Opcode::SWaitcnt) {
+    for (index, i) in waited.insts.iter().filter(|(_, i)| i.inst.op == Opcode::SWaitcnt) {
         let counts = WaitCounts::from_imm(i.inst.imm);
         let none = WaitCounts::NONE;
         let weaker = [
@@ -64,7 +65,7 @@ pub fn weaken_waits(
 
 /// Makes each nop of `resolved` one wait state shorter.
 pub fn weaken_nops(resolved: &MachineBody, arch: Arch, seen: &mut Seen) {
-    for (index, i) in resolved.insts.enumerated().filter(|(_, i)| i.inst.op == Opcode::SNop) {
+    for (index, i) in resolved.insts.iter().filter(|(_, i)| i.inst.op == Opcode::SNop) {
         let mut weak = if i.inst.imm > 0 { resolved.clone() } else { without(resolved, index) };
         if i.inst.imm > 0 {
             weak.insts[index].inst.imm -= 1;

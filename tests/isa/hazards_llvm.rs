@@ -518,7 +518,7 @@ fn llvm(workspace: &Workspace, arch: Arch, pairs: &[&Pair]) -> Vec<u32> {
 fn ours(pair: &Pair) -> u32 {
     let mut body = text::parse(&pair.text.join("\n")).unwrap_or_else(|e| panic!("{e}: {:?}", pair.text));
     HazardResolver::new(pair.arch).resolve(&mut body);
-    let nops = body.insts.iter().filter(|i| i.inst.op == Opcode::SNop);
+    let nops = body.insts.values().filter(|i| i.inst.op == Opcode::SNop);
     nops.map(|i| i.inst.imm + 1).sum()
 }
 

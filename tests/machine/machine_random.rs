@@ -4,7 +4,8 @@
 use std::sync::LazyLock;
 
 use crate::common::weakened::{Seen, weaken_nops, weaken_waits, without};
-use groundswell::internals::index::{Id, IndexVec};
+use cranelift_entity::{EntityRef, PrimaryMap};
+use groundswell::internals::index::Neighbours;
 use groundswell::internals::machine::allocate::{AllocationError, Allocator, RegisterLimits, Spills};
 use groundswell::internals::machine::branches::{Code, drop_branches_to_next, encode_body};
 use groundswell::internals::machine::check::{
@@ -27,7 +28,7 @@ use rand::{Rng, SeedableRng};
 
 const CASES: u64 = 300;
 
-type Registers = IndexVec<VReg, VirtualRegister>;
+type Registers = PrimaryMap<VReg, VirtualRegister>;
 
 /// Vector registers of four widths, scalar ones of four, accumulation registers. Where these have a file of
 /// their own, bodies begin without them, as lowering makes them.
@@ -62,7 +63,7 @@ fn pick(
     taken: &[VReg],
 ) -> Option<Operand> {
     let fits = |(id, r): &(VReg, &VirtualRegister)| r.file == file && r.width >= width && !taken.contains(id);
-    let all: Vec<_> = registers.enumerated().filter(fits).collect();
+    let all: Vec<_> = registers.iter().filter(fits).collect();
     let (id, register) = *all.choose(rng)?;
     let step = match (file, width) {
         (_, 1) => 1,
@@ -207,7 +208,7 @@ fn body(rng: &mut StdRng, chip: Arch) -> MachineBody {
     let mut body = MachineBody { registers: registers(rng, chip), ..MachineBody::default() };
     let blocks = rng.random_range(1..6u32);
     for index in 0..blocks {
-        let start = body.insts.next_id();
+        let start = body.insts.next_key();
         let end = body.insts.len() + rng.random_range(0..20);
         while body.insts.len() < end {
             let inst = match rng.random_range(0..20) {
@@ -228,7 +229,7 @@ fn body(rng: &mut StdRng, chip: Arch) -> MachineBody {
             let inst = Inst::new(Opcode::SCbranchScc1, &[]).imm(target);
             body.insts.push(MachineInst { inst, source: 0 });
         }
-        body.blocks.push(Block { start, end: body.insts.next_id(), successors });
+        body.blocks.push(Block { start, end: body.insts.next_key(), successors });
     }
     body
 }
@@ -401,7 +402,7 @@ fn tight_limits(target: Target, chip: Arch) {
 fn observed(rng: &mut StdRng, mut body: MachineBody) -> MachineBody {
     let (v0, s0) = (Operand::vgpr(0), Operand::sgpr(0));
     let (mut first, mut last) = (Vec::new(), Vec::new());
-    for (id, register) in body.registers.enumerated() {
+    for (id, register) in body.registers.iter() {
         for part in 0..register.width.into() {
             let r = Operand::virtual_register(id, part);
             let (write, read) = match register.file {
@@ -437,7 +438,7 @@ fn observed(rng: &mut StdRng, mut body: MachineBody) -> MachineBody {
             _ => Inst::new(Opcode::VXorB32, &[constant, value, base]),
         };
         first.push(made.imm(number));
-        for i in &mut body.insts {
+        for i in body.insts.values_mut() {
             for (index, spec) in i.inst.op.info().operands.iter().enumerate() {
                 let fits = match scalar {
                     true => spec.class == OperandClass::ScalarSource,
@@ -452,22 +453,22 @@ fn observed(rng: &mut StdRng, mut body: MachineBody) -> MachineBody {
     }
     let plain = |inst| MachineInst { inst, source: 0 };
     let (prologue, epilogue) = (InstId::new(first.len()), InstId::new(first.len() + body.insts.len()));
-    let mut blocks = IndexVec::<BlockId, Block>::default();
+    let mut blocks = PrimaryMap::<BlockId, Block>::default();
     blocks.push(Block { start: InstId::new(0), end: prologue, successors: [Some(BlockId::new(1)), None] });
-    for block in &body.blocks {
+    for block in body.blocks.values() {
         let [start, end] = [block.start, block.end].map(|inst| InstId::new(inst.index() + first.len()));
         blocks.push(Block { start, end, successors: block.successors.map(|block| Some(block?.next())) });
     }
-    for i in &mut body.insts {
+    for i in body.insts.values_mut() {
         i.inst.imm += u32::from(matches!(i.inst.op.info().meaning, Meaning::Branch(_)));
     }
-    let next = blocks.next_id();
-    if let Some(block) = blocks.last_mut() {
+    let next = blocks.next_key();
+    if let Some((_, block)) = blocks.last_mut() {
         block.successors[0] = Some(next);
     }
     let last = last.into_iter().map(plain);
-    body.insts = first.into_iter().map(plain).chain(body.insts.iter().copied()).chain(last).collect();
-    blocks.push(Block { start: epilogue, end: body.insts.next_id(), successors: [None; 2] });
+    body.insts = first.into_iter().map(plain).chain(body.insts.values().copied()).chain(last).collect();
+    blocks.push(Block { start: epilogue, end: body.insts.next_key(), successors: [None; 2] });
     body.blocks = blocks;
     body
 }
@@ -481,10 +482,10 @@ fn leave_out(rng: &mut StdRng, checked: &Allocated, seen: &mut Seen) {
         let next = checked.after.insts.get(at.next()).map(|next| next.inst);
         next.is_some_and(|next| next.op.mnemonic().starts_with("scratch_") && next.operands[2] == to)
     };
-    let inserted: Vec<InstId> = origins.ids().filter(|&at| origins[at].is_none() && !is_base(at)).collect();
+    let inserted: Vec<InstId> = origins.keys().filter(|&at| origins[at].is_none() && !is_base(at)).collect();
     let Some(&at) = inserted.choose(rng) else { return };
     let after = without(checked.after, at);
-    let origins = origins.enumerated().filter(|(index, _)| *index != at).map(|(_, origin)| *origin).collect();
+    let origins = origins.iter().filter(|(index, _)| *index != at).map(|(_, origin)| *origin).collect();
     let without = Allocated { after: &after, origins: &origins, ..*checked };
     seen.count(!check_allocation(&without).is_empty());
 }

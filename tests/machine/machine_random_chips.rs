@@ -139,7 +139,7 @@ fn body(rng: &mut StdRng, pool: &Pool) -> MachineBody {
     // Indexing of VGPRs makes everything depend on everything.
     let indexing = rng.random_bool(0.1);
     for index in 0..blocks {
-        let start = body.insts.next_id();
+        let start = body.insts.next_key();
         let next = BlockId::from_u32(index + 1);
         for _ in 0..rng.random_range(0..25) {
             let inst = match rng.random_range(0..30) {
@@ -162,7 +162,7 @@ fn body(rng: &mut StdRng, pool: &Pool) -> MachineBody {
         } else if index + 1 == blocks {
             body.insts.push(MachineInst { inst: Inst::new(Opcode::SEndpgm, &[]), source: 0 });
         }
-        body.blocks.push(Block { start, end: body.insts.next_id(), successors });
+        body.blocks.push(Block { start, end: body.insts.next_key(), successors });
     }
     body
 }
@@ -185,7 +185,7 @@ fn every_chip_comes_out_right() {
         for seed in 0..CASES {
             let rng = &mut StdRng::seed_from_u64(seed);
             let before = body(rng, &pool);
-            rows.extend(before.insts.iter().map(|i| i.inst.op));
+            rows.extend(before.insts.values().map(|i| i.inst.op));
             assert_no(seed, arch, check_operands(&before, arch), &before);
             let loads = [LdsLoads::Anywhere, LdsLoads::AfterBarriers][seed as usize % 2];
             inserter.set_lds_loads(loads);

@@ -5,12 +5,12 @@
 //! append the accumulation VGPRs after it, so that a physical operand is simply a number. Virtual registers,
 //! which exist before register allocation, carry the top bit.
 
-use crate::index::define_id;
+use cranelift_entity::entity_impl;
 
-define_id! {
-    /// The number of a virtual register in its body.
-    pub struct VReg, "%"
-}
+/// The number of a virtual register in its body.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct VReg(u32);
+entity_impl!(VReg, "%");
 
 /// One operand of an [`Inst`](super::Inst): nothing, a physical location or constant in the hardware's number
 /// space, or a (part of a) virtual register. How many 32-bit registers it covers is not part of it: the
@@ -75,8 +75,8 @@ impl Operand {
     /// Registers from number `first` on of a virtual register (whose number is below 2^22; `first` below
     /// 256).
     pub const fn virtual_register(register: VReg, first: u32) -> Operand {
-        assert!(register.as_u32() < 1 << 22 && first < 256);
-        Operand(VIRTUAL | register.as_u32() << 8 | first)
+        assert!(register.0 < 1 << 22 && first < 256);
+        Operand(VIRTUAL | register.0 << 8 | first)
     }
 
     /// The inline constant for an integer, if there is one (-16 to 64).
@@ -123,7 +123,7 @@ impl Operand {
 
     /// Virtual register and first register inside it.
     pub const fn as_virtual(self) -> Option<(VReg, u32)> {
-        if self.is_virtual() { Some((VReg::from_u32(self.0 >> 8 & 0x3f_ffff), self.0 & 0xff)) } else { None }
+        if self.is_virtual() { Some((VReg(self.0 >> 8 & 0x3f_ffff), self.0 & 0xff)) } else { None }
     }
 
     /// Number in the hardware's operand space, for a physical operand.

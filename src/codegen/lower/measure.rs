@@ -8,6 +8,7 @@ use super::lowered::{Lowered, NodeSpan};
 use crate::codegen::isa::{Operand, VReg, size_in_bytes};
 use crate::codegen::machine::{MachineBody, MachineInst, RegisterFile, as_copy};
 use crate::codegen::target::{CostKind, DeviceModel, InstructionCost, LdsKind};
+use crate::index::Stretches;
 use crate::ir::node::Op;
 use crate::ir::nodes;
 use crate::passes::PassResult;
@@ -49,10 +50,10 @@ fn measure(workspace: &mut Workspace) -> PassResult {
         // The end of a trip follows the last node of the body.
         match before.filter(|last| is_loop && last.insts.start >= span.insts.start) {
             Some(last) => {
-                let tail = &body.insts[last.insts.end..span.insts.end];
+                let tail = body.insts.range(last.insts.end..span.insts.end);
                 code.end_loop(span.node, instructions(tail, costs));
             }
-            None => code.enter(span.node, instructions(&body.insts[span.insts.clone()], costs)),
+            None => code.enter(span.node, instructions(body.insts.range(span.insts.clone()), costs)),
         }
         before = Some(span);
     }

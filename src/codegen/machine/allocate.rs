@@ -29,7 +29,7 @@ use super::spill::{Rewritten, Spiller};
 use super::tie::Ties;
 use crate::codegen::isa::{Format, Operand, VReg};
 use crate::codegen::target::{AccumulationFile, FlatScratch};
-use crate::index::{IndexVec, ids};
+use cranelift_entity::{PrimaryMap, iter_entity_range};
 
 /// How many registers of each file a kernel may use.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -150,7 +150,7 @@ pub struct Allocator {
     /// Registers named directly in the body, by file: no virtual register gets them.
     reserved: [Set; 3],
     /// The final place of each virtual register.
-    placed: IndexVec<VReg, Operand>,
+    placed: PrimaryMap<VReg, Operand>,
 }
 
 impl Allocator {
@@ -234,7 +234,7 @@ impl Allocator {
     fn scratch_in_loops(&self, body: &MachineBody) -> u32 {
         let accesses_scratch = |i: &&MachineInst| i.inst.op.info().format == Format::Scratch;
         let accesses = |block| body.block(block).iter().filter(accesses_scratch).count() as u32;
-        self.loops.innermost().flat_map(ids).map(accesses).sum()
+        self.loops.innermost().flat_map(iter_entity_range).map(accesses).sum()
     }
 
     /// For every instruction of the last body allocated: which instruction it was before; none for those
@@ -284,7 +284,8 @@ impl Allocator {
     ) -> Result<Result<[u32; 3], AllocationFailure>, AllocationError> {
         let is_fixed = |id: VReg| fixed.iter().any(|(register, _)| *register == id);
         self.coalescer.join(body, &mut self.liveness, &self.loops, is_fixed, joining);
-        self.placer.places.refill(body.registers.next_id(), NOWHERE);
+        self.placer.places.clear();
+        self.placer.places.extend(body.registers.values().map(|_| NOWHERE));
         let input = Input {
             body,
             liveness: &self.liveness,
@@ -433,7 +434,7 @@ impl Allocator {
         // As an instruction of the body before allocation: for an inserted one, the instruction that it
         // serves.
         let origins = &self.spiller.origins;
-        let later = ids(peak.inst..origins.next_id()).find_map(|inst| origins[inst].get());
+        let later = iter_entity_range(peak.inst..origins.next_key()).find_map(|inst| origins[inst].expand());
         peak.inst = later.unwrap_or(peak.inst);
         AllocationError::Exhausted { file, available: limit, peak, all, spills: self.spiller.spills }
     }
@@ -441,7 +442,7 @@ impl Allocator {
     /// Replaces virtual registers by their places and drops copies that have become empty.
     fn rewrite(&mut self, body: &mut MachineBody) {
         self.placed.clear();
-        self.placed.extend(body.registers.enumerated().map(|(id, register)| {
+        self.placed.extend(body.registers.iter().map(|(id, register)| {
             let (root, part) = self.coalescer.root(id);
             match self.placer.places[root] {
                 NOWHERE => Operand::NONE,

@@ -6,17 +6,19 @@ use std::ops::Range;
 
 use super::access::as_copy;
 use crate::codegen::isa::{Inst, Operand, VReg};
-use crate::index::{IndexVec, Packed, define_id, ids};
+use crate::index::{Neighbours, Stretches};
+use cranelift_entity::packed_option::PackedOption;
+use cranelift_entity::{PrimaryMap, entity_impl, iter_entity_range};
 
-define_id! {
-    /// The number of a block in its body.
-    pub struct BlockId, "bb"
-}
+/// The number of a block in its body.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct BlockId(u32);
+entity_impl!(BlockId, "bb");
 
-define_id! {
-    /// The number of an instruction in its body.
-    pub struct InstId, ""
-}
+/// The number of an instruction in its body.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct InstId(u32);
+entity_impl!(InstId, "");
 
 /// Which register file a virtual register lives in.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug, serde::Serialize, serde::Deserialize)]
@@ -64,7 +66,7 @@ pub struct Block {
 impl Block {
     /// The numbers of its instructions.
     pub fn insts(&self) -> impl DoubleEndedIterator<Item = InstId> + ExactSizeIterator + use<> {
-        ids(self.start..self.end)
+        iter_entity_range(self.start..self.end)
     }
 }
 
@@ -78,20 +80,20 @@ pub struct MachineInst {
 }
 
 /// For every instruction of a body which one it was before, none for those that have been inserted.
-pub type Origins = IndexVec<InstId, Packed<InstId>>;
+pub type Origins = PrimaryMap<InstId, PackedOption<InstId>>;
 
 /// Machine code of one kernel. Blocks are in layout order and cover `insts` without gaps. A pass that inserts
 /// instructions writes them to `spare` and swaps, so nothing is ever inserted in the middle.
 #[derive(Clone, Default, Debug)]
 pub struct MachineBody {
     /// All instructions in layout order.
-    pub insts: IndexVec<InstId, MachineInst>,
+    pub insts: PrimaryMap<InstId, MachineInst>,
     /// Blocks in layout order.
-    pub blocks: IndexVec<BlockId, Block>,
+    pub blocks: PrimaryMap<BlockId, Block>,
     /// Virtual registers.
-    pub registers: IndexVec<VReg, VirtualRegister>,
+    pub registers: PrimaryMap<VReg, VirtualRegister>,
     /// The other half of the double buffer of inserting passes.
-    pub spare: IndexVec<InstId, MachineInst>,
+    pub spare: PrimaryMap<InstId, MachineInst>,
 }
 
 impl MachineBody {
@@ -113,7 +115,7 @@ impl MachineBody {
         mut moved: impl FnMut(InstId),
     ) {
         let mut kept = InstId::from_u32(0);
-        for block in &mut self.blocks {
+        for block in self.blocks.values_mut() {
             let insts = block.insts();
             block.start = kept;
             for index in insts {
@@ -141,9 +143,9 @@ impl MachineBody {
 
     /// Instructions of blocks that lie one after the other.
     pub fn blocks_in(&self, blocks: &Range<BlockId>) -> &[MachineInst] {
-        match &self.blocks[blocks.start..blocks.end] {
-            [first, .., last] => &self.insts[first.start..last.end],
-            [only] => &self.insts[only.start..only.end],
+        match self.blocks.range(blocks.start..blocks.end) {
+            [first, .., last] => self.insts.range(first.start..last.end),
+            [only] => self.insts.range(only.start..only.end),
             [] => &[],
         }
     }
@@ -151,6 +153,6 @@ impl MachineBody {
     /// Instructions of one block.
     pub fn block(&self, block: BlockId) -> &[MachineInst] {
         let b = self.blocks[block];
-        &self.insts[b.start..b.end]
+        self.insts.range(b.start..b.end)
     }
 }

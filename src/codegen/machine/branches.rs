@@ -3,7 +3,8 @@
 
 use super::body::{BlockId, InstId, MachineBody};
 use crate::codegen::isa::{Arch, EncodeError, Meaning, encode};
-use crate::index::{Id, IndexVec, ids};
+use crate::index::{Neighbours, Stretches};
+use cranelift_entity::{EntityRef, PrimaryMap, iter_entity_range};
 
 /// The most 32-bit words that a branch can skip, counted from the end of the branch (CDNA3 ISA guide,
 /// S_BRANCH: a signed 16-bit immediate).
@@ -46,9 +47,9 @@ pub struct Code {
     /// Instruction words.
     pub words: Vec<u32>,
     /// Byte offset of every instruction.
-    pub offsets: IndexVec<InstId, u32>,
+    pub offsets: PrimaryMap<InstId, u32>,
     /// Byte offset of every block.
-    pub blocks: IndexVec<BlockId, u32>,
+    pub blocks: PrimaryMap<BlockId, u32>,
     /// Instructions that are branches.
     branches: Vec<InstId>,
 }
@@ -65,13 +66,14 @@ impl Code {
 pub fn drop_branches_to_next(body: &mut MachineBody) {
     // From the end, so that the blocks before an emptied block see that it is empty.
     let mut dropped = 0;
-    for index in body.blocks.ids().rev() {
+    for index in body.blocks.keys().rev() {
         let Some(last) = body.block(index).last() else { continue };
         let target = BlockId::from_u32(last.inst.imm);
         let is_branch = matches!(last.inst.op.info().meaning, Meaning::Branch(_));
         if is_branch
             && target > index
-            && ids(index.next()..target.min(body.blocks.next_id())).all(|b| body.block(b).is_empty())
+            && iter_entity_range(index.next()..target.min(body.blocks.next_key()))
+                .all(|b| body.block(b).is_empty())
         {
             body.blocks[index].end = InstId::from_u32(body.blocks[index].end.as_u32() - 1);
             dropped += 1;
@@ -81,7 +83,7 @@ pub fn drop_branches_to_next(body: &mut MachineBody) {
         return;
     }
     let mut kept = InstId::new(0);
-    for block in &mut body.blocks {
+    for block in body.blocks.values_mut() {
         let insts = block.insts();
         block.start = kept;
         for inst in insts {
@@ -102,7 +104,7 @@ pub fn encode_body(body: &MachineBody, arch: Arch, code: &mut Code) -> Result<()
     code.blocks.clear();
     code.branches.clear();
     let Code { words, offsets, blocks, branches } = code;
-    for block in body.blocks.ids() {
+    for block in body.blocks.keys() {
         blocks.push(4 * words.len() as u32);
         for i in body.block(block) {
             let index = offsets.push(4 * words.len() as u32);

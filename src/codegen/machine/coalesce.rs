@@ -16,12 +16,14 @@ use super::liveness::{LiveSegment, Liveness, Position, SegmentId};
 use super::loops::LoopDepths;
 use super::operands::alignment;
 use crate::codegen::isa::{Inst, Meaning, Operand, VReg};
-use crate::index::{IndexVec, Packed, define_id};
+use crate::index::{Links, Neighbours};
+use cranelift_entity::packed_option::PackedOption;
+use cranelift_entity::{PrimaryMap, SecondaryMap, entity_impl};
 
-define_id! {
-    /// The number of a hint among all of a body.
-    struct HintId, ""
-}
+/// The number of a hint among all of a body.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+struct HintId(u32);
+entity_impl!(HintId, "");
 
 /// Two virtual operands that should be in the same place.
 #[derive(Copy, Clone)]
@@ -53,7 +55,7 @@ pub(super) struct Hint {
     pub other: VReg,
     /// Difference of the places.
     pub offset: i32,
-    next: Packed<HintId>,
+    next: PackedOption<HintId>,
 }
 
 /// What has been joined, and hints for the rest.
@@ -64,21 +66,21 @@ pub(super) struct Coalescer {
     order: Vec<u64>,
     /// The register that each register was joined to, and the part of it at which it starts; the register
     /// itself if it was not joined.
-    parents: IndexVec<VReg, (VReg, u32)>,
+    parents: PrimaryMap<VReg, (VReg, u32)>,
     /// Registers that were joined to another, in this order.
     joined: Vec<VReg>,
     /// First hint of each register, most important first.
-    first_hint: IndexVec<VReg, Packed<HintId>>,
-    hints: IndexVec<HintId, Hint>,
+    first_hint: SecondaryMap<VReg, PackedOption<HintId>>,
+    hints: PrimaryMap<HintId, Hint>,
     merged: Vec<LiveSegment>,
     /// The last segment of each register, or none if it has not been looked up.
-    lasts: IndexVec<VReg, Packed<SegmentId>>,
+    lasts: SecondaryMap<VReg, PackedOption<SegmentId>>,
     /// The segment before each one, if any: known for registers whose last one is.
-    previous: IndexVec<SegmentId, Packed<SegmentId>>,
+    previous: SecondaryMap<SegmentId, PackedOption<SegmentId>>,
     /// Of each register, the segment that was looked at last: the next look is mostly near to it.
-    fingers: IndexVec<VReg, Packed<SegmentId>>,
+    fingers: PrimaryMap<VReg, PackedOption<SegmentId>>,
     /// Registers that are C or D of a matrix instruction.
-    accumulates: IndexVec<VReg, bool>,
+    accumulates: SecondaryMap<VReg, bool>,
     /// Steps that joining has taken, and may take: long histories are not walked again and again.
     steps: usize,
     most_steps: usize,
@@ -122,7 +124,7 @@ impl Coalescer {
         if self.affinities.is_empty() {
             return;
         }
-        self.first_hint.resize(body.registers.next_id(), Packed::NONE);
+        self.first_hint.resize(body.registers.len());
         self.affinities.sort_unstable_by_key(|a| (std::cmp::Reverse(a.weight), a.inst));
         for index in 0..self.affinities.len() {
             let affinity = self.affinities[index];
@@ -159,7 +161,8 @@ impl Coalescer {
         if tied == Tied::Accumulators && self.affinities.iter().all(|affinity| affinity.shared.is_none()) {
             return false;
         }
-        self.accumulates.refill(body.registers.next_id(), false);
+        self.accumulates.clear();
+        self.accumulates.resize(body.registers.len());
         for affinity in self.affinities.iter().filter(|affinity| affinity.shared.is_some()) {
             self.accumulates[affinity.a] = true;
             self.accumulates[affinity.b] = true;
@@ -210,13 +213,15 @@ impl Coalescer {
     /// Makes every register its own root, and resets the count of steps.
     fn start(&mut self, body: &MachineBody, liveness: &Liveness) {
         self.parents.clear();
-        self.parents.extend(body.registers.ids().map(|id| (id, 0)));
+        self.parents.extend(body.registers.keys().map(|id| (id, 0)));
         self.joined.clear();
-        self.lasts.refill(body.registers.next_id(), Packed::NONE);
+        self.lasts.clear();
+        self.lasts.resize(body.registers.len());
         self.most_steps = self.steps + 32 * (body.insts.len() + body.registers.len());
-        self.previous.refill(liveness.segments.next_id(), Packed::NONE);
+        self.previous.clear();
+        self.previous.resize(liveness.segments.len());
         self.fingers.clear();
-        self.fingers.extend(liveness.first.iter().copied());
+        self.fingers.extend(liveness.first.values().copied());
     }
 
     /// The root of a register may have been joined to another one later: going from the last to the first,
@@ -257,7 +262,7 @@ impl Coalescer {
 
     /// Hints for a register, most important first.
     pub(super) fn hints(&self, id: VReg) -> impl Iterator<Item = Hint> + '_ {
-        let mut next = self.first_hint.get(id).copied().unwrap_or(Packed::NONE);
+        let mut next = self.first_hint[id];
         std::iter::from_fn(move || {
             let hint = *self.hints.at(next)?;
             next = hint.next;
@@ -372,11 +377,11 @@ impl Coalescer {
     }
 
     /// The last segment of a register.
-    fn last(&mut self, liveness: &Liveness, register: VReg) -> Packed<SegmentId> {
+    fn last(&mut self, liveness: &Liveness, register: VReg) -> PackedOption<SegmentId> {
         let last = &mut self.lasts[register];
         if last.is_none() {
             let mut next = liveness.first[register];
-            while let Some(at) = next.get() {
+            while let Some(at) = next.expand() {
                 self.previous[at] = *last;
                 *last = next;
                 next = liveness.segments[at].next;
@@ -387,18 +392,18 @@ impl Coalescer {
     }
 
     /// The first segment of a register that ends at `position` or later.
-    fn seek(&mut self, liveness: &Liveness, register: VReg, position: Position) -> Packed<SegmentId> {
+    fn seek(&mut self, liveness: &Liveness, register: VReg, position: Position) -> PackedOption<SegmentId> {
         self.last(liveness, register);
         let ends = |at: SegmentId| liveness.segments[at].end;
-        let Some(mut at) = self.fingers[register].get() else { return Packed::NONE };
-        while let Some(previous) = self.previous[at].get().filter(|&previous| ends(previous) >= position) {
+        let Some(mut at) = self.fingers[register].expand() else { return PackedOption::default() };
+        while let Some(previous) = self.previous[at].expand().filter(|&previous| ends(previous) >= position) {
             at = previous;
             self.walked += 1;
         }
         while ends(at) < position {
-            let Some(next) = liveness.segments[at].next.get() else {
+            let Some(next) = liveness.segments[at].next.expand() else {
                 self.fingers[register] = at.into();
-                return Packed::NONE;
+                return PackedOption::default();
             };
             at = next;
             self.walked += 1;
@@ -409,7 +414,12 @@ impl Coalescer {
 
     /// Of each of two registers, the first segment that ends where the other one holds its first value or
     /// later.
-    fn meeting(&mut self, liveness: &Liveness, a: VReg, b: VReg) -> (Packed<SegmentId>, Packed<SegmentId>) {
+    fn meeting(
+        &mut self,
+        liveness: &Liveness,
+        a: VReg,
+        b: VReg,
+    ) -> (PackedOption<SegmentId>, PackedOption<SegmentId>) {
         let firsts = [a, b].map(|register| liveness.first[register]);
         match firsts.map(|first| liveness.segments.at(first)) {
             [Some(x), Some(y)] => (self.seek(liveness, a, y.start), self.seek(liveness, b, x.start)),
@@ -458,8 +468,8 @@ impl Coalescer {
                         (before.end, before.next) = (after.end, after.next);
                         last = if last == following { joint } else { last };
                     }
-                    if let Some(previous) = self.previous.at_mut(before.next) {
-                        *previous = joint;
+                    if let Some(after) = before.next.expand() {
+                        self.previous[after] = joint;
                     }
                 }
                 self.fingers[outer] = joint;
@@ -473,7 +483,7 @@ impl Coalescer {
                 self.lasts[outer] = last;
             }
         }
-        liveness.first[inner] = Packed::NONE;
+        liveness.first[inner] = PackedOption::default();
     }
 
     /// The first and the last of the segments of both registers in order. `lasts` are those of each alone.
@@ -482,18 +492,19 @@ impl Coalescer {
         liveness: &mut Liveness,
         a: VReg,
         b: VReg,
-        lasts: [Packed<SegmentId>; 2],
-    ) -> (Packed<SegmentId>, Packed<SegmentId>) {
+        lasts: [PackedOption<SegmentId>; 2],
+    ) -> (PackedOption<SegmentId>, PackedOption<SegmentId>) {
         let firsts = [a, b].map(|register| liveness.first[register]);
-        let meeting: [Packed<SegmentId>; 2] = self.meeting(liveness, a, b).into();
+        let meeting: [PackedOption<SegmentId>; 2] = self.meeting(liveness, a, b).into();
         // What one of them holds before the other holds anything stays as it is, but for the last segment of
         // it, which may grow.
-        let before = |at: Packed<SegmentId>| self.previous.at(at).copied().filter(|before| !before.is_none());
+        let before =
+            |at: PackedOption<SegmentId>| at.map(|at| self.previous[at]).filter(PackedOption::is_some);
         let starts = meeting.map(|at| before(at).unwrap_or(at));
-        let kept = starts.map(|at| before(at).unwrap_or(Packed::NONE));
+        let kept = starts.map(|at| before(at).unwrap_or_default());
         let (early, anchor) = if kept[1].is_none() { (0, kept[0]) } else { (1, kept[1]) };
         let segments = &liveness.segments;
-        let walk = |mut next: Packed<SegmentId>| {
+        let walk = |mut next: PackedOption<SegmentId>| {
             std::iter::from_fn(move || {
                 let segment = *segments.at(next)?;
                 next = segment.next;
@@ -523,13 +534,13 @@ impl Coalescer {
                     emit(one);
                     break lasts[1];
                 }
-                (None, None) => break Packed::NONE,
+                (None, None) => break PackedOption::default(),
             };
             if a.start != b.start {
                 // Up to where the later one starts, or the whole.
                 let (early, late) = if a.start < b.start { (a, b) } else { (b, a) };
                 let end = early.end.min(late.start.back());
-                emit(LiveSegment { end, next: Packed::NONE, ..early });
+                emit(LiveSegment { end, next: PackedOption::default(), ..early });
                 let rest = (end < early.end).then_some(LiveSegment { start: end.next(), ..early });
                 match a.start < b.start {
                     true => x = rest.or_else(|| own.next()),
@@ -538,28 +549,27 @@ impl Coalescer {
                 continue;
             }
             let end = a.end.min(b.end);
-            emit(LiveSegment { end, parts: a.parts | b.parts, next: Packed::NONE, ..a });
+            emit(LiveSegment { end, parts: a.parts | b.parts, next: PackedOption::default(), ..a });
             let after = |s: LiveSegment| (end < s.end).then_some(LiveSegment { start: end.next(), ..s });
             x = after(a).or_else(|| own.next());
             y = after(b).or_else(|| other.next());
         };
         self.steps += self.merged.len();
-        let mut next = self.merged.last().map_or(Packed::NONE, |last| last.next);
+        let mut next = self.merged.last().map_or_else(PackedOption::default, |last| last.next);
         // The segment that is made first, unless others follow it.
-        let last = if next.is_none() { segments.next_id().into() } else { rest };
+        let last = if next.is_none() { segments.next_key().into() } else { rest };
         for segment in self.merged.iter().rev() {
             let at = liveness.segments.push(LiveSegment { next, ..*segment }).into();
-            self.previous.push(Packed::NONE);
-            if let Some(previous) = self.previous.at_mut(next) {
-                *previous = at;
+            if let Some(next) = next.expand() {
+                self.previous[next] = at;
             }
             next = at;
         }
         self.fingers[a] = next;
         let Some(kept) = liveness.segments.at_mut(anchor) else { return (next, last) };
         kept.next = next;
-        if let Some(previous) = self.previous.at_mut(next) {
-            *previous = anchor;
+        if let Some(next) = next.expand() {
+            self.previous[next] = anchor;
         }
         (firsts[early], last)
     }

@@ -11,7 +11,8 @@
 use std::ops::Range;
 
 use super::body::{BlockId, InstId, MachineBody, MachineInst};
-use crate::index::{Id, IndexVec};
+use crate::index::{Neighbours, Stretches};
+use cranelift_entity::{EntityRef, PrimaryMap};
 
 /// What has come to the state of a block that is joined with that of another path.
 #[derive(Copy, Clone, PartialEq, Eq)]
@@ -65,7 +66,7 @@ pub(super) trait Rewrite<S> {
         insts: &[MachineInst],
         entry: &S,
         exit: &mut S,
-        out: &mut IndexVec<InstId, MachineInst>,
+        out: &mut PrimaryMap<InstId, MachineInst>,
     );
 
     /// True if what has been made of a block bears what is newly in its state, and the state at its end would
@@ -78,17 +79,17 @@ pub(super) trait Rewrite<S> {
 /// The states at the starts of all blocks, and working memory, which is reused from body to body.
 #[derive(Default)]
 pub(super) struct Dataflow<S> {
-    entries: IndexVec<BlockId, S>,
+    entries: PrimaryMap<BlockId, S>,
     exit: S,
     /// New ranges of the blocks, where code is written anew.
-    ranges: IndexVec<BlockId, Range<InstId>>,
+    ranges: PrimaryMap<BlockId, Range<InstId>>,
 }
 
 impl<S: State> Dataflow<S> {
     /// Finds the state at the start of every block.
     pub(super) fn solve(&mut self, body: &MachineBody, walk: &mut impl Walk<S>) {
-        self.entries.truncate(body.blocks.next_id());
-        self.entries.iter_mut().for_each(S::clear);
+        self.entries.truncate(body.blocks.next_key());
+        self.entries.values_mut().for_each(S::clear);
         while self.entries.len() < body.blocks.len() {
             self.entries.push(S::default());
         }
@@ -120,7 +121,7 @@ impl<S: State> Dataflow<S> {
         let mut writer = BodyWriter { body, pass, out, ranges };
         self.solve(body, &mut writer);
         (out, ranges) = (writer.out, writer.ranges);
-        for (block, range) in body.blocks.iter_mut().zip(&ranges) {
+        for (block, range) in body.blocks.values_mut().zip(ranges.values()) {
             (block.start, block.end) = (range.start, range.end);
         }
         self.ranges = ranges;
@@ -128,7 +129,7 @@ impl<S: State> Dataflow<S> {
     }
 
     /// The states at the starts of the blocks.
-    pub(super) fn entries(&self) -> &IndexVec<BlockId, S> {
+    pub(super) fn entries(&self) -> &PrimaryMap<BlockId, S> {
         &self.entries
     }
 }
@@ -137,20 +138,20 @@ impl<S: State> Dataflow<S> {
 struct BodyWriter<'a, P> {
     body: &'a MachineBody,
     pass: &'a mut P,
-    out: IndexVec<InstId, MachineInst>,
-    ranges: IndexVec<BlockId, Range<InstId>>,
+    out: PrimaryMap<InstId, MachineInst>,
+    ranges: PrimaryMap<BlockId, Range<InstId>>,
 }
 
 impl<S, P: Rewrite<S>> Walk<S> for BodyWriter<'_, P> {
     fn through(&mut self, block: BlockId, entry: &S, exit: &mut S) {
         self.ranges.truncate(block);
-        let start = self.ranges.last().map_or(InstId::new(0), |range| range.end);
+        let start = self.ranges.last().map_or(InstId::new(0), |(_, range)| range.end);
         self.out.truncate(start);
         self.pass.rewrite(self.body.block(block), entry, exit, &mut self.out);
-        self.ranges.push(start..self.out.next_id());
+        self.ranges.push(start..self.out.next_key());
     }
 
     fn still_holds(&mut self, block: BlockId, entry: &S) -> bool {
-        self.pass.still_holds(&self.out[self.ranges[block].clone()], entry)
+        self.pass.still_holds(self.out.range(self.ranges[block].clone()), entry)
     }
 }

@@ -15,6 +15,7 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::iter::repeat_n;
 
 use super::access::{ignores_exec, width};
 use super::agpr::{becomes_agpr_write, may_be_agpr, takes_agpr};
@@ -24,7 +25,8 @@ use super::loops::LoopDepths;
 use super::rematerialise::{Recipe, Recipes, holds_value};
 use crate::codegen::isa::{Inst, Operand, Role, VReg};
 use crate::codegen::target::AccumulationFile;
-use crate::index::IndexVec;
+use crate::index::{Neighbours, Stretches};
+use cranelift_entity::{EntityRef, PrimaryMap, SecondaryMap};
 
 /// Where a register goes.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -92,14 +94,14 @@ pub(super) struct Evictor {
     /// The registers that leave, and where they go.
     pub evicted: Vec<(VReg, EvictionChoice)>,
     recipes: Recipes,
-    costs: IndexVec<VReg, EvictionCost>,
+    costs: SecondaryMap<VReg, EvictionCost>,
     /// Position, whether something starts there (ends go first), register, number of parts.
     events: Vec<(Position, bool, VReg, u32)>,
     /// Parts alive at the moment.
-    alive: IndexVec<VReg, u32>,
-    gone: IndexVec<VReg, bool>,
+    alive: SecondaryMap<VReg, u32>,
+    gone: SecondaryMap<VReg, bool>,
     /// AGPRs in use at each position, with those of registers that go there; empty until it is needed.
-    agprs: IndexVec<Position, u32>,
+    agprs: PrimaryMap<Position, u32>,
     candidates: BinaryHeap<Reverse<(u64, VReg)>>,
     set_aside: Vec<Reverse<(u64, VReg)>>,
 }
@@ -123,7 +125,7 @@ impl Evictor {
         self.recipes.compute(body, loops);
         self.estimate(body, liveness, loops, shortage, stays);
         self.events.clear();
-        for (id, register) in body.registers.enumerated() {
+        for (id, register) in body.registers.iter() {
             if register.file == shortage.file {
                 for segment in liveness.of(id) {
                     let parts = segment.parts.count_ones();
@@ -145,8 +147,9 @@ impl Evictor {
         Shortage { file, accumulation, .. }: Shortage,
         stays: impl Fn(VReg) -> bool,
     ) {
-        self.costs.refill(body.registers.next_id(), EvictionCost::default());
-        for (id, cost) in self.costs.enumerated_mut() {
+        self.costs.clear();
+        self.costs.resize(body.registers.len());
+        for (id, cost) in self.costs.iter_mut() {
             cost.pinned = stays(id) || body.registers[id].file != file || liveness.first[id].is_none();
             let recipe = self.recipes.of(body, id);
             cost.rematerialise = recipe.map(|_| 0);
@@ -158,7 +161,7 @@ impl Evictor {
                 cost.room = liveness.of(id).map(room).sum();
             }
         }
-        for (block, data) in body.blocks.enumerated() {
+        for (block, data) in body.blocks.iter() {
             let weight = u64::from(loops.weight(block));
             for index in data.insts() {
                 let inst = &body.insts[index].inst;
@@ -205,8 +208,8 @@ impl Evictor {
             return true;
         }
         if self.agprs.is_empty() {
-            self.agprs.refill(Position::end(body).next().next(), 0);
-            for (other, register) in body.registers.enumerated() {
+            self.agprs.extend(repeat_n(0, Position::end(body).next().next().index()));
+            for (other, register) in body.registers.iter() {
                 if register.file == RegisterFile::Agpr {
                     occupy(&mut self.agprs, liveness, other);
                 }
@@ -219,7 +222,7 @@ impl Evictor {
         }
         liveness.of(id).all(|segment| {
             let fits = |taken: &u32| taken + segment.parts.count_ones() <= shortage.capacity;
-            self.agprs[segment.start..segment.end.next()].iter().all(fits)
+            self.agprs.range(segment.start..segment.end.next()).iter().all(fits)
         })
     }
 
@@ -244,8 +247,10 @@ impl Evictor {
 
     fn sweep(&mut self, body: &MachineBody, liveness: &Liveness, mut shortage: Shortage) {
         self.evicted.clear();
-        self.alive.refill(body.registers.next_id(), 0);
-        self.gone.refill(body.registers.next_id(), false);
+        self.alive.clear();
+        self.alive.resize(body.registers.len());
+        self.gone.clear();
+        self.gone.resize(body.registers.len());
         self.candidates.clear();
         let mut now = 0;
         let mut next = 0;
@@ -338,10 +343,10 @@ impl Evictor {
 }
 
 /// Counts the parts of a register wherever they hold values.
-fn occupy(taken: &mut IndexVec<Position, u32>, liveness: &Liveness, id: VReg) {
+fn occupy(taken: &mut PrimaryMap<Position, u32>, liveness: &Liveness, id: VReg) {
     for segment in liveness.of(id) {
         let parts = segment.parts.count_ones();
-        taken[segment.start..segment.end.next()].iter_mut().for_each(|taken| *taken += parts);
+        taken.range_mut(segment.start..segment.end.next()).iter_mut().for_each(|taken| *taken += parts);
     }
 }
 

@@ -7,12 +7,12 @@ use std::ops::Range;
 
 use super::body::{BlockId, MachineBody};
 use crate::codegen::isa::VReg;
-use crate::index::{Id, IndexVec, define_id};
+use cranelift_entity::{EntityRef, PrimaryMap, SecondaryMap, entity_impl};
 
-define_id! {
-    /// The number of a register among those that are live at the start of some block.
-    pub(super) struct CrossingId, ""
-}
+/// The number of a register among those that are live at the start of some block.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct CrossingId(u32);
+entity_impl!(CrossingId, "");
 
 /// A register that is read or written in a block, the block, and which of its parts.
 pub(super) type Crossing = (CrossingId, BlockId, u32);
@@ -29,9 +29,9 @@ impl<G, M> Default for Groups<G, M> {
     }
 }
 
-impl<G: Id, M: Id> Groups<G, M> {
+impl<G: EntityRef, M: EntityRef> Groups<G, M> {
     /// Takes over a list, with each entry in the group of its first field, which is one of `groups`.
-    fn fill<T>(&mut self, list: &[(G, M, u32)], groups: &IndexVec<G, T>) {
+    fn fill<T>(&mut self, list: &[(G, M, u32)], groups: &PrimaryMap<G, T>) {
         let Groups { entries, ends } = self;
         ends.clear();
         ends.resize(groups.len() + 1, 0);
@@ -72,8 +72,8 @@ pub(super) struct Flow {
     ways_in: Groups<BlockId, BlockId>,
     /// Of the current register: its live parts at the start of each block, its parts written there, blocks
     /// where it is live, and blocks whose predecessors have not been told yet.
-    live: IndexVec<BlockId, u32>,
-    killed: IndexVec<BlockId, u32>,
+    live: SecondaryMap<BlockId, u32>,
+    killed: SecondaryMap<BlockId, u32>,
     found: Vec<BlockId>,
     queue: Vec<BlockId>,
     /// Block, register, parts.
@@ -91,21 +91,22 @@ impl Flow {
     }
 
     /// Finds what is live at the start of each block. `registers` are those that cross borders.
-    pub(super) fn solve(&mut self, body: &MachineBody, registers: &IndexVec<CrossingId, VReg>) {
+    pub(super) fn solve(&mut self, body: &MachineBody, registers: &PrimaryMap<CrossingId, VReg>) {
         let [mut reads, mut kills] = std::mem::take(&mut self.by_register);
         reads.fill(&self.reads, registers);
         kills.fill(&self.kills, registers);
         self.edges.clear();
-        for (block, data) in body.blocks.enumerated() {
+        for (block, data) in body.blocks.iter() {
             self.edges.extend(data.successors.iter().flatten().map(|&next| (next, block, 0)));
         }
         self.ways_in.fill(&self.edges, &body.blocks);
         for column in [&mut self.live, &mut self.killed] {
-            column.refill(body.blocks.next_id(), 0);
+            column.clear();
+            column.resize(body.blocks.len());
         }
         self.all.clear();
         self.steps = 0;
-        for (number, &register) in registers.enumerated() {
+        for (number, &register) in registers.iter() {
             let kills = &kills.entries[kills.of(number)];
             for &(_, block, parts) in kills {
                 self.killed[block] |= parts;

@@ -28,7 +28,7 @@ use super::register_set::TouchedSet;
 use super::repairs::{changes_vccz, copy_vcc, end_of_vgprs, reads_vccz, replaced_shift};
 use super::replay::MemoryRun;
 use crate::codegen::isa::{Arch, Field, Inst, MAX_OPERANDS, Meaning, Opcode, Operand, Role, Unit};
-use crate::index::IndexVec;
+use cranelift_entity::PrimaryMap;
 
 /// How many instructions ahead the pass looks for one to move into a gap.
 const WINDOW: usize = 12;
@@ -378,7 +378,7 @@ impl HazardResolver {
         }
     }
 
-    fn emit_block(&mut self, insts: &[MachineInst], out: &mut IndexVec<InstId, MachineInst>) {
+    fn emit_block(&mut self, insts: &[MachineInst], out: &mut PrimaryMap<InstId, MachineInst>) {
         self.moved.clear();
         self.moved.resize(insts.len(), false);
         self.looked_at.begin(insts.len());
@@ -416,7 +416,7 @@ impl HazardResolver {
         reads_vccz(inst) || self.end_of_vgprs.is_some_and(|end| replaced_shift(inst, end).is_some())
     }
 
-    fn emit_nops(&mut self, mut need: u32, source: u32, out: &mut IndexVec<InstId, MachineInst>) {
+    fn emit_nops(&mut self, mut need: u32, source: u32, out: &mut PrimaryMap<InstId, MachineInst>) {
         while need > 0 {
             let states = need.min(16);
             let nop = Inst::new(Opcode::SNop, &[]).imm(states - 1);
@@ -425,7 +425,7 @@ impl HazardResolver {
         }
     }
 
-    fn emit(&mut self, i: MachineInst, out: &mut IndexVec<InstId, MachineInst>) {
+    fn emit(&mut self, i: MachineInst, out: &mut PrimaryMap<InstId, MachineInst>) {
         out.push(i);
         self.pass(&i);
     }
@@ -702,7 +702,7 @@ impl Rewrite<BlockHazards> for HazardResolver {
         insts: &[MachineInst],
         entry: &BlockHazards,
         exit: &mut BlockHazards,
-        out: &mut IndexVec<InstId, MachineInst>,
+        out: &mut PrimaryMap<InstId, MachineInst>,
     ) {
         self.enter(entry);
         self.emit_block(insts, out);

@@ -11,7 +11,8 @@ use smallvec::SmallVec;
 use super::body::{Block, BlockId, InstId, MachineBody, MachineInst};
 use super::branches::{BRANCH_REACH, Code};
 use crate::codegen::isa::{Inst, Meaning, Opcode};
-use crate::index::{Id, IndexVec, ids};
+use crate::index::Neighbours;
+use cranelift_entity::{EntityRef, PrimaryMap, iter_entity_range};
 
 /// Words that an island is nearer than a branch reaches: room for the islands that come in between.
 const SLACK: i64 = 512;
@@ -27,7 +28,7 @@ struct Island {
 }
 
 /// The new numbers of blocks: that of the first part of each block of before, and of the end.
-pub(crate) type BlockNumbers = IndexVec<BlockId, BlockId>;
+pub(crate) type BlockNumbers = PrimaryMap<BlockId, BlockId>;
 
 /// Where the instructions and blocks of encoded code are, in words.
 struct CodePlaces<'a> {
@@ -51,7 +52,7 @@ impl CodePlaces<'_> {
 
     /// The last instruction that begins at a word or in front of it.
     fn inst_at(&self, word: i64) -> InstId {
-        let after = self.code.offsets.as_slice().partition_point(|&at| i64::from(at) / 4 <= word);
+        let after = self.code.offsets.as_values_slice().partition_point(|&at| i64::from(at) / 4 <= word);
         InstId::new(after.saturating_sub(1))
     }
 
@@ -73,12 +74,12 @@ impl CodePlaces<'_> {
 /// encoded to. Returns the new numbers of its blocks.
 pub(crate) fn add_islands(body: &mut MachineBody, code: &Code) -> BlockNumbers {
     let places = CodePlaces { body, code };
-    let stations: Vec<BlockId> = body.blocks.ids().filter(|&block| body.block(block).len() == 1).collect();
+    let stations: Vec<BlockId> = body.blocks.keys().filter(|&block| body.block(block).len() == 1).collect();
     let mut islands: Vec<Island> = Vec::new();
     // Branches that go elsewhere: to a block that there is, or to an island.
     let mut to_blocks: Vec<(InstId, BlockId)> = Vec::new();
     let mut to_islands: Vec<(InstId, usize)> = Vec::new();
-    for (index, inst) in body.insts.enumerated() {
+    for (index, inst) in body.insts.iter() {
         if !matches!(inst.inst.op.info().meaning, Meaning::Branch(_)) {
             continue;
         }
@@ -118,10 +119,10 @@ pub(crate) fn add_islands(body: &mut MachineBody, code: &Code) -> BlockNumbers {
 /// A body with islands, in the making.
 #[derive(Default)]
 struct Rebuild {
-    blocks: IndexVec<BlockId, Block>,
+    blocks: PrimaryMap<BlockId, Block>,
     numbers: BlockNumbers,
     /// The new numbers of instructions.
-    moved: IndexVec<InstId, InstId>,
+    moved: PrimaryMap<InstId, InstId>,
     /// The block of each island.
     islands: Vec<BlockId>,
     /// Parts of blocks that end in front of islands.
@@ -137,30 +138,30 @@ impl Rebuild {
         self.islands.resize(islands.len(), BlockId::new(0));
         let mut left = &order[..];
         body.spare.clear();
-        for number in body.blocks.ids() {
+        for number in body.blocks.keys() {
             let Block { start: first, end, successors } = body.blocks[number];
-            self.numbers.push(self.blocks.next_id());
-            let mut start = body.spare.next_id();
-            for inst in ids(first..end) {
+            self.numbers.push(self.blocks.next_key());
+            let mut start = body.spare.next_key();
+            for inst in iter_entity_range(first..end) {
                 let count = left.iter().take_while(|&&island| islands[island].at == inst).count();
                 let (here, others) = left.split_at(count);
                 left = others;
                 if let Some(&one) = here.first() {
-                    let end = body.spare.next_id();
+                    let end = body.spare.next_key();
                     self.parts.push(self.blocks.push(Block { start, end, successors: [None; 2] }));
                     let around = self.branch(body, number, islands[one].source);
                     for &island in here {
                         let Island { target, source, .. } = islands[island];
                         self.islands[island] = self.branch(body, target, source);
                     }
-                    self.around.push((around, self.blocks.next_id()));
-                    start = body.spare.next_id();
+                    self.around.push((around, self.blocks.next_key()));
+                    start = body.spare.next_key();
                 }
                 self.moved.push(body.spare.push(body.insts[inst]));
             }
-            self.blocks.push(Block { start, end: body.spare.next_id(), successors });
+            self.blocks.push(Block { start, end: body.spare.next_key(), successors });
         }
-        self.numbers.push(self.blocks.next_id());
+        self.numbers.push(self.blocks.next_key());
         self.renumber(body);
     }
 
@@ -173,12 +174,12 @@ impl Rebuild {
 
     /// Gives branches and blocks the new numbers, and the body what was made.
     fn renumber(&mut self, body: &mut MachineBody) {
-        for inst in &mut body.spare {
+        for inst in body.spare.values_mut() {
             if matches!(inst.inst.op.info().meaning, Meaning::Branch(_)) {
                 inst.inst.imm = self.numbers[BlockId::from_u32(inst.inst.imm)].as_u32();
             }
         }
-        for block in &mut self.blocks {
+        for block in self.blocks.values_mut() {
             block.successors = block.successors.map(|next| next.map(|next| self.numbers[next]));
         }
         for &part in &self.parts {
@@ -194,7 +195,8 @@ impl Rebuild {
     /// Points a branch, which has its old number, to a block.
     fn redirect(&self, body: &mut MachineBody, branch: InstId, to: BlockId) {
         let last = self.moved[branch].next();
-        if let Some(from) = body.blocks.position(|block| block.end == last && block.start < last) {
+        let ends = |(_, block): &(BlockId, &Block)| block.end == last && block.start < last;
+        if let Some((from, _)) = body.blocks.iter().find(ends) {
             point(body, from, to);
         }
     }

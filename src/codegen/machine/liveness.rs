@@ -18,52 +18,55 @@ use super::dataflow::{Dataflow, Walk};
 use super::flow::{CrossingId, Flow};
 use super::operands::VirtualOperands;
 use crate::codegen::isa::{Implicit, Operand, VReg};
-use crate::index::{IndexVec, Packed, define_id};
+use crate::index::{Links, Neighbours, Stretches};
+use cranelift_entity::packed_option::PackedOption;
+use cranelift_entity::{EntityRef, PrimaryMap, SecondaryMap, entity_impl};
+use std::iter::repeat_n;
 
-define_id! {
-    /// A place between and in instructions where registers hold values.
-    pub(super) struct Position, ""
-}
+/// A place between and in instructions where registers hold values.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub(super) struct Position(u32);
+entity_impl!(Position, "");
 
 impl Position {
     /// Before everything.
-    pub(super) const START: Position = Position::from_u32(0);
+    pub(super) const START: Position = Position(0);
 
     /// The last one before an instruction: where the one in front of it writes.
-    pub(super) const fn ahead_of(inst: InstId) -> Position {
+    pub(super) fn ahead_of(inst: InstId) -> Position {
         Position(2 * inst.as_u32())
     }
 
     /// Where an instruction reads.
-    pub(super) const fn read(inst: InstId) -> Position {
+    pub(super) fn read(inst: InstId) -> Position {
         Position(2 * inst.as_u32() + 1)
     }
 
     /// Where an instruction writes.
-    pub(super) const fn write(inst: InstId) -> Position {
+    pub(super) fn write(inst: InstId) -> Position {
         Position(2 * inst.as_u32() + 2)
     }
 
     /// The last one of a body.
     pub(super) fn end(body: &MachineBody) -> Position {
-        Position::ahead_of(body.insts.next_id())
+        Position::ahead_of(body.insts.next_key())
     }
 
     /// The instruction that reads or writes here.
-    pub(super) const fn inst(self) -> InstId {
+    pub(super) fn inst(self) -> InstId {
         InstId::from_u32(self.0.saturating_sub(1) / 2)
     }
 
     /// The one before it; the first has none.
-    pub(super) const fn back(self) -> Position {
+    pub(super) fn back(self) -> Position {
         Position(self.0 - 1)
     }
 }
 
-define_id! {
-    /// The number of a segment among all of a body.
-    pub(super) struct SegmentId, ""
-}
+/// The number of a segment among all of a body.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct SegmentId(u32);
+entity_impl!(SegmentId, "");
 
 /// A closed range of positions where the same parts of a register hold values, and the next such range of the
 /// register.
@@ -76,52 +79,48 @@ pub(super) struct LiveSegment {
     /// Parts that hold values, one bit each.
     pub parts: u32,
     /// The next later segment.
-    pub next: Packed<SegmentId>,
+    pub next: PackedOption<SegmentId>,
 }
 
 /// Result and working memory of the analysis.
 #[derive(Default)]
 pub(super) struct Liveness {
     /// First segment of every register.
-    pub first: IndexVec<VReg, Packed<SegmentId>>,
+    pub first: SecondaryMap<VReg, PackedOption<SegmentId>>,
     /// All segments.
-    pub segments: IndexVec<SegmentId, LiveSegment>,
+    pub segments: PrimaryMap<SegmentId, LiveSegment>,
     /// Registers that instructions name.
     pub operands: VirtualOperands,
     /// For every block start, then for every instruction, whether some lanes may be off; empty if EXEC is
     /// never written.
     masked_blocks: Dataflow<bool>,
-    masked: IndexVec<InstId, bool>,
+    masked: PrimaryMap<InstId, bool>,
     /// Parts that two instructions write, or one in the case of an input; filled if EXEC is ever written.
-    rewritten: IndexVec<VReg, u32>,
-    written: IndexVec<VReg, RegisterWrites>,
+    rewritten: SecondaryMap<VReg, u32>,
+    written: SecondaryMap<VReg, RegisterWrites>,
     /// Registers that are live into some block, and what each block writes.
-    crossing: IndexVec<CrossingId, VReg>,
+    crossing: PrimaryMap<CrossingId, VReg>,
     block_writes: Vec<(VReg, BlockId, u32)>,
     /// What crosses the borders of blocks.
     flow: Flow,
     /// Registers that are live at the end of the block being walked.
     live_out: Vec<VReg>,
     /// State of the backward walk.
-    open: IndexVec<VReg, OpenSegment>,
+    open: SecondaryMap<VReg, OpenSegment>,
 }
 
 /// What the walk forward knows of a register. One record, because it looks at all of it at once.
-#[derive(Copy, Clone)]
+#[derive(Copy, Clone, Default)]
 struct RegisterWrites {
     /// Parts written so far, in the block named next.
     parts: u32,
-    block: Packed<BlockId>,
+    block: PackedOption<BlockId>,
     /// Its number, if it is live into some block.
-    number: Packed<CrossingId>,
-}
-
-impl RegisterWrites {
-    const NONE: RegisterWrites = RegisterWrites { parts: 0, block: Packed::NONE, number: Packed::NONE };
+    number: PackedOption<CrossingId>,
 }
 
 /// What the walk backward knows of a register.
-#[derive(Copy, Clone)]
+#[derive(Copy, Clone, Default)]
 struct OpenSegment {
     /// Parts that hold values here.
     live: u32,
@@ -132,8 +131,6 @@ struct OpenSegment {
 }
 
 impl OpenSegment {
-    const NONE: OpenSegment = OpenSegment { live: 0, parts: 0, end: Position::START };
-
     /// From position `at` downwards, `parts` of the register hold values: the segment that starts after it.
     #[inline]
     fn change(&mut self, at: Position, parts: u32) -> Option<OpenSegment> {
@@ -156,13 +153,15 @@ impl Liveness {
         body: &MachineBody,
         inputs: &[(VReg, Operand)],
     ) -> Result<(), AllocationError> {
-        let end = body.registers.next_id();
+        let count = body.registers.len();
         self.operands.collect(body)?;
         self.find_masked(body);
-        self.written.refill(end, RegisterWrites::NONE);
+        self.written.clear();
+        self.written.resize(count);
         if !self.masked.is_empty() {
             self.find_rewritten(body, inputs);
-            self.written.refill(end, RegisterWrites::NONE);
+            self.written.clear();
+            self.written.resize(count);
         }
         self.summarise_blocks(body);
         self.flow.solve(body, &self.crossing);
@@ -188,24 +187,25 @@ impl Liveness {
         }
         let mut masking = Masking { body, writes };
         self.masked_blocks.solve(body, &mut masking);
-        for (block, &at_start) in self.masked_blocks.entries().enumerated() {
+        for (block, &at_start) in self.masked_blocks.entries().iter() {
             let mut masked = at_start;
             for &write in masking.writes_in(block) {
-                self.masked.resize(write.next(), masked);
+                note_until(&mut self.masked, write.next(), masked);
                 masked = masked_after(masked, &body.insts[write]);
             }
-            self.masked.resize(body.blocks[block].end, masked);
+            note_until(&mut self.masked, body.blocks[block].end, masked);
         }
     }
 
     fn find_rewritten(&mut self, body: &MachineBody, inputs: &[(VReg, Operand)]) {
-        self.rewritten.refill(body.registers.next_id(), 0);
+        self.rewritten.clear();
+        self.rewritten.resize(body.registers.len());
         for &(id, _) in inputs {
-            if let Some(written) = self.written.get_mut(id) {
-                written.parts = u32::MAX;
+            if self.written.get(id).is_some() {
+                self.written[id].parts = u32::MAX;
             }
         }
-        for index in body.insts.ids() {
+        for index in body.insts.keys() {
             for &(id, parts) in self.operands.of(index).1 {
                 let written = &mut self.written[id].parts;
                 self.rewritten[id] |= *written & parts;
@@ -227,7 +227,7 @@ impl Liveness {
         self.block_writes.clear();
         self.block_writes.reserve(body.registers.len());
         self.flow.clear();
-        for (block, data) in body.blocks.enumerated() {
+        for (block, data) in body.blocks.iter() {
             let first_write = self.block_writes.len();
             for at in data.insts() {
                 let (reads, writes) = self.operands.of(at);
@@ -238,7 +238,7 @@ impl Liveness {
                     if exposed == 0 {
                         continue;
                     }
-                    let number = written.number.get().unwrap_or_else(|| {
+                    let number = written.number.expand().unwrap_or_else(|| {
                         let number = self.crossing.push(id);
                         written.number = number.into();
                         number
@@ -259,19 +259,21 @@ impl Liveness {
                 *parts = self.written[*id].parts;
             }
         }
-        let numbered =
-            |&(id, block, parts): &(VReg, BlockId, u32)| Some((self.written[id].number.get()?, block, parts));
+        let numbered = |&(id, block, parts): &(VReg, BlockId, u32)| {
+            Some((self.written[id].number.expand()?, block, parts))
+        };
         self.flow.kills.extend(self.block_writes.iter().filter_map(numbered));
     }
 
     fn walk_backward(&mut self, body: &MachineBody) {
-        let end = body.registers.next_id();
-        self.first.refill(end, Packed::NONE);
-        self.open.refill(end, OpenSegment::NONE);
+        self.first.clear();
+        self.first.resize(body.registers.len());
+        self.open.clear();
+        self.open.resize(body.registers.len());
         self.segments.clear();
         self.segments.reserve(2 * body.registers.len());
         let operands = std::mem::take(&mut self.operands);
-        for (block, data) in body.blocks.enumerated().rev() {
+        for (block, data) in body.blocks.iter().rev() {
             self.live_out.clear();
             for &successor in data.successors.iter().flatten() {
                 for at in self.flow.live_at(successor) {
@@ -354,10 +356,14 @@ impl Liveness {
     /// Renumbers the positions after instructions were removed that did not change which parts of which
     /// register hold values: instruction `i` is now number `numbers[i]`, which is that of the next one if it
     /// was removed. The last number is the new count.
-    pub(super) fn renumber(&mut self, numbers: &IndexVec<InstId, InstId>) {
+    pub(super) fn renumber(&mut self, numbers: &PrimaryMap<InstId, InstId>) {
         self.operands.renumber(numbers);
         if !self.masked.is_empty() {
-            self.masked.retain(|index| numbers[index] != numbers[index.next()]);
+            // What is removed is overwritten by what stands in its place.
+            for index in self.masked.keys() {
+                self.masked[numbers[index]] = self.masked[index];
+            }
+            self.masked.truncate(numbers[self.masked.next_key()]);
         }
         // Whether an instruction was removed, and what stands in its place.
         let place = |position: Position| {
@@ -368,8 +374,9 @@ impl Liveness {
         let moved = |position: Position, now| {
             if is_write(position) { Position::write(now) } else { Position::read(now) }
         };
-        for first in &mut self.first {
-            let (mut next, mut last) = (std::mem::replace(first, Packed::NONE), Packed::NONE);
+        for first in self.first.values_mut() {
+            let (mut next, mut last) =
+                (std::mem::replace(first, PackedOption::default()), PackedOption::default());
             while let Some(&segment) = self.segments.at(next) {
                 let start = match place(segment.start) {
                     (true, now) => Position::read(now),
@@ -392,7 +399,7 @@ impl Liveness {
                     None => *first = at,
                 }
                 if let Some(own) = self.segments.at_mut(at) {
-                    *own = LiveSegment { start, end, next: Packed::NONE, ..segment };
+                    *own = LiveSegment { start, end, next: PackedOption::default(), ..segment };
                 }
                 last = at;
             }
@@ -432,6 +439,11 @@ impl Walk<bool> for Masking<'_> {
         let insts = self.writes_in(block).iter().map(|&write| &self.body.insts[write]);
         *exit = insts.fold(*entry, masked_after);
     }
+}
+
+/// Notes the same for the instructions before `end` for which nothing was noted.
+fn note_until(masked: &mut PrimaryMap<InstId, bool>, end: InstId, value: bool) {
+    masked.extend(repeat_n(value, end.index() - masked.len()));
 }
 
 fn masked_after(masked: bool, i: &MachineInst) -> bool {

@@ -61,7 +61,7 @@ pub(crate) fn joining_steps(body: &mut MachineBody, inputs: &[(VReg, Operand)]) 
     let _ = liveness.compute(body, inputs);
     loops.compute(body);
     let mut ties = tie::Ties::default();
-    let mut origins = body.insts.ids().map(crate::index::Packed::from).collect();
+    let mut origins = body.insts.keys().map(cranelift_entity::packed_option::PackedOption::from).collect();
     ties.tie(
         body,
         &mut origins,

@@ -5,7 +5,8 @@ use super::allocation_error::AllocationError;
 use super::body::{InstId, MachineBody, RegisterFile};
 use super::occupancy::{EMPTY, Set, tuple};
 use crate::codegen::isa::{Implicit, MAX_OPERANDS, Meaning, Operand, Role, VReg};
-use crate::index::IndexVec;
+use crate::index::Neighbours;
+use cranelift_entity::PrimaryMap;
 
 /// A virtual register and some of its 32-bit parts, one bit each.
 pub(super) type RegisterParts = (VReg, u32);
@@ -23,7 +24,7 @@ struct OperandSpan {
 pub(super) struct VirtualOperands {
     /// Operands of all instructions, reads before writes, and where those of each instruction are.
     list: Vec<RegisterParts>,
-    spans: IndexVec<InstId, OperandSpan>,
+    spans: PrimaryMap<InstId, OperandSpan>,
     /// Instructions that connect two registers which may become one: copies and matrix instructions.
     pub connecting: Vec<InstId>,
     /// Instructions that write EXEC.
@@ -48,7 +49,7 @@ impl VirtualOperands {
         self.connecting.clear();
         self.exec_writes.clear();
         (self.vcc, self.named) = (false, [EMPTY; 3]);
-        for (index, i) in body.insts.enumerated() {
+        for (index, i) in body.insts.iter() {
             let inst = &i.inst;
             let info = inst.op.info();
             let implicit = |one| info.writes.contains(one);
@@ -130,7 +131,7 @@ impl VirtualOperands {
     /// Renumbers after instructions were removed that connect registers: instruction `i` is now number
     /// `numbers[i]`, which is that of the next one if it was removed. What single instructions name is
     /// unknown from then on.
-    pub(super) fn renumber(&mut self, numbers: &IndexVec<InstId, InstId>) {
+    pub(super) fn renumber(&mut self, numbers: &PrimaryMap<InstId, InstId>) {
         self.list.clear();
         self.spans.clear();
         self.connecting.retain_mut(|index| {

@@ -15,7 +15,7 @@ use super::occupancy::{
 };
 use super::operands::{alignment, file_and_number};
 use crate::codegen::isa::{Operand, VReg};
-use crate::index::{Id, IndexVec};
+use cranelift_entity::{EntityRef, PrimaryMap};
 
 /// The place of a register that has none.
 pub(super) const NOWHERE: u32 = u32::MAX;
@@ -49,7 +49,7 @@ pub(super) struct Input<'a> {
 pub(super) struct RegisterPlacer {
     occupancy: RegisterOccupancy,
     /// First register of each virtual register within its file, or [`NOWHERE`].
-    pub places: IndexVec<VReg, u32>,
+    pub places: PrimaryMap<VReg, u32>,
     /// Sort keys; the low bits are the register.
     queue: Vec<u64>,
     /// A bit per position where a segment of the current file starts, and the number of such bits before each
@@ -84,7 +84,7 @@ impl RegisterPlacer {
     fn number_points(&mut self, input: Input, file: RegisterFile) {
         self.starts.clear();
         self.starts.resize(Position::end(input.body).index() / 64 + 1, 0);
-        for (id, register) in input.body.registers.enumerated() {
+        for (id, register) in input.body.registers.iter() {
             if register.file == file {
                 for segment in input.liveness.of(id) {
                     let start = segment.start.index();
@@ -166,8 +166,8 @@ impl RegisterPlacer {
     /// register.
     fn fill_queue(&mut self, input: Input, file: RegisterFile, order: PlacingOrder) {
         self.queue.clear();
-        let long = input.body.insts.next_id().as_u32() / 4;
-        for (id, register) in input.body.registers.enumerated() {
+        let long = input.body.insts.next_key().as_u32() / 4;
+        for (id, register) in input.body.registers.iter() {
             if register.file != file || input.liveness.first[id].is_none() {
                 continue;
             }

@@ -3,7 +3,8 @@
 use super::allocation_error::Peak;
 use super::body::MachineBody;
 use super::liveness::{Liveness, Position};
-use crate::index::IndexVec;
+use crate::index::Neighbours;
+use cranelift_entity::{EntityRef, SecondaryMap};
 
 /// Bits per file in a sum over all files.
 const FIELD: u32 = 20;
@@ -12,14 +13,15 @@ const FIELD: u32 = 20;
 #[derive(Default)]
 pub(super) struct Pressure {
     /// Change by position, one field per file.
-    changes: IndexVec<Position, i64>,
+    changes: SecondaryMap<Position, i64>,
 }
 
 impl Pressure {
     /// Peaks of SGPRs, VGPRs and AGPRs.
     pub(super) fn peaks(&mut self, body: &MachineBody, liveness: &Liveness) -> [Peak; 3] {
-        self.changes.refill(Position::end(body).next().next(), 0);
-        for (id, register) in body.registers.enumerated() {
+        self.changes.clear();
+        self.changes.resize(Position::end(body).next().next().index());
+        for (id, register) in body.registers.iter() {
             for segment in liveness.of(id) {
                 let weight = i64::from(segment.parts.count_ones()) << (FIELD * register.file as u32);
                 self.changes[segment.start] += weight;
@@ -27,7 +29,7 @@ impl Pressure {
             }
         }
         let (mut now, mut peaks, mut at) = (0, [0; 3], [Position::START; 3]);
-        for (position, change) in self.changes.enumerated() {
+        for (position, change) in self.changes.iter() {
             now += change;
             if *change == 0 {
                 continue;

@@ -12,12 +12,13 @@ use super::body::{InstId, MachineBody};
 use super::liveness::{Liveness, Position};
 use super::loops::LoopDepths;
 use crate::codegen::isa::{Implicit, Inst, Meaning, Opcode, Operand, VReg};
-use crate::index::IndexVec;
+use cranelift_entity::SecondaryMap;
 
 /// What writes each register.
-#[derive(Copy, Clone)]
+#[derive(Copy, Clone, Default)]
 enum SingleWrite {
     /// Nothing has yet.
+    #[default]
     Never,
     /// This instruction alone, and all of it.
     Once { inst: InstId, in_loop: bool },
@@ -37,14 +38,15 @@ pub(super) struct Recipe {
 /// The instructions that alone write a register, by register.
 #[derive(Default)]
 pub(super) struct Recipes {
-    writes: IndexVec<VReg, SingleWrite>,
+    writes: SecondaryMap<VReg, SingleWrite>,
 }
 
 impl Recipes {
     /// Looks at every write.
     pub(super) fn compute(&mut self, body: &MachineBody, loops: &LoopDepths) {
-        self.writes.refill(body.registers.next_id(), SingleWrite::Never);
-        for (block, data) in body.blocks.enumerated() {
+        self.writes.clear();
+        self.writes.resize(body.registers.len());
+        for (block, data) in body.blocks.iter() {
             let in_loop = loops.weight(block) > 1;
             for inst in data.insts() {
                 let made = &body.insts[inst].inst;
@@ -63,7 +65,7 @@ impl Recipes {
 
     /// How a register is made again, if it can be.
     pub(super) fn of(&self, body: &MachineBody, register: VReg) -> Option<Recipe> {
-        let SingleWrite::Once { inst, .. } = *self.writes.get(register)? else { return None };
+        let SingleWrite::Once { inst, .. } = self.writes[register] else { return None };
         let made = &body.insts[inst].inst;
         if moves_constant(made) {
             return Some(Recipe { inst, base: None });
@@ -71,7 +73,7 @@ impl Recipes {
         let (base, _) = changed_by_constant(made)?.as_virtual()?;
         let whole =
             body.registers[base].width == 1 && body.registers[base].file == body.registers[register].file;
-        let never_changes = matches!(self.writes.get(base)?, SingleWrite::Once { in_loop: false, .. });
+        let never_changes = matches!(self.writes[base], SingleWrite::Once { in_loop: false, .. });
         (whole && never_changes).then_some(Recipe { inst, base: Some(base) })
     }
 }

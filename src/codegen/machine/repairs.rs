@@ -53,8 +53,8 @@ pub(super) fn reads_vccz(inst: &Inst) -> bool {
 /// into it.
 pub(super) fn end_of_vgprs(body: &MachineBody, arch: Arch) -> Option<u16> {
     let has_bug = arch.generation() >= Generation::Cdna2;
-    (has_bug && body.insts.iter().any(|i| shift_amount(&i.inst).is_some())).then(|| {
-        let ranges = body.insts.iter().flat_map(|i| accesses(&i.inst).filter_map(|access| access.range()));
+    (has_bug && body.insts.values().any(|i| shift_amount(&i.inst).is_some())).then(|| {
+        let ranges = body.insts.values().flat_map(|i| accesses(&i.inst).filter_map(|access| access.range()));
         let vgprs = ranges.filter(|range| is_vgpr(*range));
         vgprs.map(|range| range.start + range.len).max().unwrap_or(Operand::FIRST_VGPR as u16)
     })

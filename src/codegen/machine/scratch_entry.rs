@@ -24,7 +24,7 @@ pub(crate) struct EntrySgprs {
 #[must_use]
 pub(crate) fn find_scratch(body: &mut MachineBody, entry: &EntrySgprs) -> Option<()> {
     let first = BlockId::from_u32(0);
-    if body.blocks.iter().any(|block| block.successors.contains(&Some(first))) {
+    if body.blocks.values().any(|block| block.successors.contains(&Some(first))) {
         return None;
     }
     let EntrySgprs { pointer, others } = *entry;
@@ -38,11 +38,11 @@ pub(crate) fn find_scratch(body: &mut MachineBody, entry: &EntrySgprs) -> Option
     for at in pointer..pointer + others {
         push(Inst::new(Opcode::SMovB32, &[Operand::sgpr(at), Operand::sgpr(at + 2)]));
     }
-    let inserted = body.spare.next_id().as_u32();
-    body.spare.extend(body.insts.iter().copied());
+    let inserted = body.spare.next_key().as_u32();
+    body.spare.extend(body.insts.values().copied());
     std::mem::swap(&mut body.insts, &mut body.spare);
     let moved = |inst: InstId| InstId::from_u32(inst.as_u32() + inserted);
-    for (id, block) in body.blocks.enumerated_mut() {
+    for (id, block) in body.blocks.iter_mut() {
         block.start = if id == first { block.start } else { moved(block.start) };
         block.end = moved(block.end);
     }

@@ -31,10 +31,9 @@ use super::body::{BlockId, InstId, MachineBody, MachineInst, Origins, RegisterFi
 use super::liveness::{Liveness, Position, SegmentId};
 use crate::codegen::isa::{Inst, MAX_OPERANDS, Opcode, Operand, Role, VReg};
 use crate::codegen::target::{AccumulationFile, FlatScratch, LANES};
-use crate::index::{IndexVec, Packed};
-
-/// The block that a kernel starts with.
-const FIRST: BlockId = BlockId::from_u32(0);
+use crate::index::{Links, Neighbours};
+use cranelift_entity::packed_option::PackedOption;
+use cranelift_entity::{EntityRef, PrimaryMap, SecondaryMap, iter_entity_range};
 
 /// Scratch offsets below this fit into the instruction (13 bits, signed; CDNA3 ISA guide, "Flat Scratch").
 const OFFSET_REACH: u32 = 4096;
@@ -79,16 +78,16 @@ pub(super) struct Spiller {
     /// What the instructions of the body were before allocation.
     pub origins: Origins,
     /// Registers that may not leave again.
-    pub temporary: IndexVec<VReg, bool>,
+    pub temporary: SecondaryMap<VReg, bool>,
     begun: bool,
     flat_scratch: FlatScratch,
     accumulation: AccumulationFile,
     /// VGPRs whose lanes hold SGPRs.
     carriers: Vec<VReg>,
     /// Homes of this round.
-    homes: IndexVec<VReg, Home>,
+    homes: SecondaryMap<VReg, Home>,
     /// How far each register's live segments have been followed.
-    cursors: IndexVec<VReg, Packed<SegmentId>>,
+    cursors: PrimaryMap<VReg, PackedOption<SegmentId>>,
     /// Registers that stood for operands of the previous instruction, and still hold their values.
     standing: SmallVec<[Stand; 4]>,
     spare_origins: Origins,
@@ -116,7 +115,7 @@ impl Spiller {
         (self.flat_scratch, self.accumulation) = (flat_scratch, accumulation);
         self.spills = Spills::default();
         self.origins.clear();
-        self.origins.extend(body.insts.ids().map(Packed::from));
+        self.origins.extend(body.insts.keys().map(PackedOption::from));
         self.temporary.clear();
         self.begun = false;
         self.carriers.clear();
@@ -129,7 +128,7 @@ impl Spiller {
 
     /// True if a register may not leave its file.
     pub(super) fn is_temporary(&self, id: VReg) -> bool {
-        self.temporary.get(id).copied().unwrap_or(false)
+        self.temporary[id]
     }
 
     /// Moves inputs in `fixed` places to registers of their own at the start, so that they can be spilled
@@ -137,12 +136,12 @@ impl Spiller {
     pub(super) fn release_inputs(&mut self, body: &mut MachineBody, fixed: &[(VReg, Operand)]) {
         self.begun = true;
         let counted = self.spills.inserted;
-        let looped = body.blocks.iter().any(|block| block.successors.contains(&Some(FIRST)));
+        let looped = body.blocks.values().any(|block| block.successors.contains(&Some(BlockId::from_u32(0))));
         if looped || body.blocks.is_empty() {
             return;
         }
-        let mut renamed = IndexVec::<VReg, Option<Operand>>::default();
-        renamed.resize(body.registers.next_id(), None);
+        let mut renamed = SecondaryMap::<VReg, Option<Operand>>::new();
+        renamed.resize(body.registers.len());
         self.open(body);
         for &(id, _) in fixed {
             let Some(&register) = body.registers.get(id) else { continue };
@@ -157,8 +156,8 @@ impl Spiller {
                 self.insert(body, Inst::new(op, &[copy.offset(part), from]), u32::MAX);
             }
         }
-        let inserted = body.spare.next_id();
-        for index in body.insts.ids() {
+        let inserted = body.spare.next_key();
+        for index in body.insts.keys() {
             let mut i = body.insts[index];
             for operand in &mut i.inst.operands {
                 if let Some((id, first)) = operand.as_virtual()
@@ -171,8 +170,8 @@ impl Spiller {
             self.spare_origins.push(self.origins[index]);
         }
         let moved = |inst: InstId| InstId::from_u32(inst.as_u32() + inserted.as_u32());
-        for (index, block) in body.blocks.enumerated_mut() {
-            block.start = if index == FIRST { block.start } else { moved(block.start) };
+        for (index, block) in body.blocks.iter_mut() {
+            block.start = if index == BlockId::from_u32(0) { block.start } else { moved(block.start) };
             block.end = moved(block.end);
         }
         self.finish(body);
@@ -181,8 +180,9 @@ impl Spiller {
 
     /// Starts choosing homes for a body.
     pub(super) fn start_round(&mut self, body: &MachineBody) {
-        self.homes.refill(body.registers.next_id(), Home::Register);
-        self.temporary.resize(body.registers.next_id(), false);
+        self.homes.clear();
+        self.homes.resize(body.registers.len());
+        self.temporary.resize(body.registers.len());
     }
 
     /// Puts a register into scratch or lanes.
@@ -194,9 +194,9 @@ impl Spiller {
             self.spills.to_lanes += width;
             while self.carriers.len() as u32 * LANES < self.spills.to_lanes {
                 let carrier = VirtualRegister { file: RegisterFile::Vgpr, width: 1 };
-                self.carriers.push(body.registers.push(carrier));
-                self.temporary.push(true);
-                self.homes.push(Home::Register);
+                let carrier = body.registers.push(carrier);
+                self.carriers.push(carrier);
+                self.temporary[carrier] = true;
             }
             Home::Lanes(first)
         } else {
@@ -226,7 +226,7 @@ impl Spiller {
     ) -> Result<Rewritten, AllocationError> {
         self.start_round(body);
         let mut moved = false;
-        for index in body.insts.ids() {
+        for index in body.insts.keys() {
             let inst = body.insts[index].inst;
             for operand in (0..inst.op.info().operands.len()).filter(|&operand| accumulates(&inst, operand)) {
                 if let Some((id, _)) = inst.operands[operand].as_virtual()
@@ -248,7 +248,7 @@ impl Spiller {
             };
             liveness.is_masked(index) && ignores_exec(inst) && (0..MAX_OPERANDS).any(copied)
         };
-        if let Some(inst) = body.insts.ids().find(is_wrong) {
+        if let Some(inst) = body.insts.keys().find(is_wrong) {
             return Err(AllocationError::LanesOfAccumulator { inst });
         }
         let rewritten = self.rewrite(body, liveness);
@@ -267,13 +267,13 @@ impl Spiller {
     /// made.
     pub(super) fn rewrite(&mut self, body: &mut MachineBody, liveness: &Liveness) -> Rewritten {
         let before = (self.spills.inserted, body.registers.len());
-        let dropped = self.homes.iter().any(|home| matches!(home, Home::MadeAgain(_)));
+        let dropped = self.homes.values().any(|home| matches!(home, Home::MadeAgain(_)));
         self.open(body);
         self.cursors.clear();
-        self.cursors.extend(liveness.first.iter().copied());
-        for block in body.blocks.ids() {
+        self.cursors.extend(liveness.first.values().copied());
+        for block in body.blocks.keys() {
             let old = body.blocks[block];
-            body.blocks[block].start = body.spare.next_id();
+            body.blocks[block].start = body.spare.next_key();
             self.standing.clear();
             for index in old.insts() {
                 let last = index.next() == old.end;
@@ -291,10 +291,12 @@ impl Spiller {
                     self.rewrite_instruction(body, i, self.origins[index], liveness.is_masked(index), dead);
                 }
             }
-            body.blocks[block].end = body.spare.next_id();
+            body.blocks[block].end = body.spare.next_key();
         }
         self.finish(body);
-        self.temporary.resize(body.registers.next_id(), true);
+        for added in iter_entity_range(VReg::new(before.1)..body.registers.next_key()) {
+            self.temporary[added] = true;
+        }
         match before == (self.spills.inserted, body.registers.len()) && !dropped {
             true => Rewritten::OperandsOnly,
             false => Rewritten::Instructions,
@@ -311,19 +313,18 @@ impl Spiller {
         std::mem::swap(&mut self.origins, &mut self.spare_origins);
     }
 
-    fn keep(&mut self, body: &mut MachineBody, i: MachineInst, origin: Packed<InstId>) {
+    fn keep(&mut self, body: &mut MachineBody, i: MachineInst, origin: PackedOption<InstId>) {
         body.spare.push(i);
         self.spare_origins.push(origin);
     }
 
     fn insert(&mut self, body: &mut MachineBody, inst: Inst, source: u32) {
         self.spills.inserted += 1;
-        self.keep(body, MachineInst { inst, source }, Packed::NONE);
+        self.keep(body, MachineInst { inst, source }, PackedOption::default());
     }
 
     fn home(&self, operand: Operand) -> Home {
-        let home = operand.as_virtual().and_then(|(id, _)| self.homes.get(id));
-        home.copied().unwrap_or_default()
+        operand.as_virtual().map(|(id, _)| self.homes[id]).unwrap_or_default()
     }
 
     fn file(body: &MachineBody, operand: Operand) -> Option<RegisterFile> {
@@ -409,7 +410,7 @@ impl Spiller {
         &mut self,
         body: &mut MachineBody,
         mut i: MachineInst,
-        origin: Packed<InstId>,
+        origin: PackedOption<InstId>,
         masked: bool,
         dead: impl Fn(&mut Self, &Stand) -> bool,
     ) {

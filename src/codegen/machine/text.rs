@@ -21,7 +21,8 @@ use super::waits::BARRIER_WITHOUT_WAITS;
 use crate::codegen::isa::parse::cursor::StatementCursor;
 use crate::codegen::isa::parse::{NoSymbols, ParseContext, Surroundings, parse_statement};
 use crate::codegen::isa::{Arch, Inst, Meaning, Opcode, Operand, VReg, write_inst};
-use crate::index::IndexVec;
+use crate::index::Neighbours;
+use cranelift_entity::{PrimaryMap, SecondaryMap};
 
 /// What is wrong with a text.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -44,8 +45,8 @@ pub fn parse(text: &str) -> Result<MachineBody, TextError> {
         let fail = |message: String| TextError { line: number + 1, message };
         if let Some(label) = line.strip_suffix(':') {
             let block = block_id(label).map_err(fail)?;
-            if block != body.blocks.next_id() {
-                return Err(fail(format!("expected {}", body.blocks.next_id())));
+            if block != body.blocks.next_key() {
+                return Err(fail(format!("expected {}", body.blocks.next_key())));
             }
             start_block(&mut body);
             continue;
@@ -53,20 +54,20 @@ pub fn parse(text: &str) -> Result<MachineBody, TextError> {
         if body.blocks.is_empty() {
             start_block(&mut body);
         }
-        let before = body.blocks.last().and_then(|block| body.insts[block.start..block.end].last());
+        let before = body.blocks.last().and_then(|(block, _)| body.block(block).last());
         if before.is_some_and(|i| matches!(i.inst.op.info().meaning, Meaning::Branch(_))) {
-            return Err(fail(format!("a branch ends its block: expected {}", body.blocks.next_id())));
+            return Err(fail(format!("a branch ends its block: expected {}", body.blocks.next_key())));
         }
         let inst = parse_inst(line, &mut body.registers).map_err(fail)?;
         body.insts.push(MachineInst { inst, source: number as u32 + 1 });
-        if let Some(block) = body.blocks.last_mut() {
-            block.end = body.insts.next_id();
+        if let Some((_, block)) = body.blocks.last_mut() {
+            block.end = body.insts.next_key();
         }
     }
     // A register that is not mentioned may be anything.
-    body.registers.iter_mut().for_each(|register| register.width = register.width.max(1));
-    let count = body.blocks.next_id();
-    for index in body.blocks.ids() {
+    body.registers.values_mut().for_each(|register| register.width = register.width.max(1));
+    let count = body.blocks.next_key();
+    for index in body.blocks.keys() {
         let last = body.block(index).last().copied();
         let (falls, target) = match last.map(|i| (i.inst.op.info().meaning, i)) {
             Some((Meaning::Branch(_), i)) => {
@@ -87,7 +88,7 @@ pub fn parse(text: &str) -> Result<MachineBody, TextError> {
 }
 
 fn start_block(body: &mut MachineBody) {
-    let at = body.insts.next_id();
+    let at = body.insts.next_key();
     body.blocks.push(Block { start: at, end: at, successors: [None; 2] });
 }
 
@@ -97,7 +98,7 @@ fn block_id(label: &str) -> Result<BlockId, String> {
 }
 
 /// One instruction in the assembler's syntax, with virtual registers and blocks.
-fn parse_inst(line: &str, registers: &mut IndexVec<VReg, VirtualRegister>) -> Result<Inst, String> {
+fn parse_inst(line: &str, registers: &mut PrimaryMap<VReg, VirtualRegister>) -> Result<Inst, String> {
     if line.split_whitespace().eq(["s_barrier", "nowait"]) {
         return Ok(Inst::new(Opcode::SBarrier, &[]).imm(BARRIER_WITHOUT_WAITS));
     }
@@ -162,7 +163,7 @@ const MOST_REGISTERS: u32 = 1 << 16;
 /// `3`, `3:v4`, `3[0:1]`, `3[0:1]:v4`.
 fn parse_virtual(
     text: &str,
-    registers: &mut IndexVec<VReg, VirtualRegister>,
+    registers: &mut PrimaryMap<VReg, VirtualRegister>,
 ) -> Result<(Operand, u32), String> {
     let bad = || format!("`%{text}` is not a register");
     let id_end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
@@ -182,8 +183,8 @@ fn parse_virtual(
         if !(1..=32).contains(&width) || id.as_u32() >= MOST_REGISTERS {
             return Err(bad());
         }
-        if registers.next_id() <= id {
-            registers.resize(id.next(), UNDECLARED);
+        while registers.next_key() <= id {
+            registers.push(UNDECLARED);
         }
         if std::mem::replace(&mut registers[id], VirtualRegister { file, width }).width > 0 {
             return Err(format!("{id} is declared twice"));
@@ -201,9 +202,9 @@ fn parse_virtual(
 /// Writes a body.
 pub fn print(body: &MachineBody) -> String {
     let mut out = String::new();
-    let mut declared = IndexVec::default();
-    declared.resize(body.registers.next_id(), false);
-    for index in body.blocks.ids() {
+    let mut declared = SecondaryMap::new();
+    declared.resize(body.registers.len());
+    for index in body.blocks.keys() {
         let _ = writeln!(out, "{index}:");
         for i in body.block(index) {
             let _ = writeln!(out, "    {}", inst_text(&i.inst, body, &mut declared));
@@ -212,7 +213,7 @@ pub fn print(body: &MachineBody) -> String {
     out
 }
 
-fn inst_text(inst: &Inst, body: &MachineBody, declared: &mut IndexVec<VReg, bool>) -> String {
+fn inst_text(inst: &Inst, body: &MachineBody, declared: &mut SecondaryMap<VReg, bool>) -> String {
     let mut plain = String::new();
     let label = BlockId::from_u32(inst.imm).to_string();
     let label = matches!(inst.op.info().meaning, Meaning::Branch(_)).then_some(label.as_str());
@@ -248,7 +249,7 @@ fn virtual_text(
     first: u32,
     width: u32,
     body: &MachineBody,
-    declared: &mut IndexVec<VReg, bool>,
+    declared: &mut SecondaryMap<VReg, bool>,
 ) -> String {
     let mut out = id.to_string();
     let Some(register) = body.registers.get(id) else { return out };

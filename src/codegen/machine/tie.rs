@@ -15,13 +15,13 @@ use super::coalesce::{Coalescer, Tied};
 use super::liveness::Liveness;
 use super::loops::LoopDepths;
 use crate::codegen::isa::{Operand, VReg};
-use crate::index::IndexVec;
+use cranelift_entity::PrimaryMap;
 
 /// The pass's memory.
 #[derive(Default)]
 pub(super) struct Ties {
     /// The number of each instruction afterwards; for one that is removed, that of the next.
-    numbers: IndexVec<InstId, InstId>,
+    numbers: PrimaryMap<InstId, InstId>,
 }
 
 impl Ties {
@@ -45,7 +45,7 @@ impl Ties {
         body.rename(origins, name, |now| {
             numbers.push(now);
         });
-        self.numbers.push(body.insts.next_id());
+        self.numbers.push(body.insts.next_key());
         liveness.renumber(&self.numbers);
     }
 }

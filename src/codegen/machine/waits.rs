@@ -33,7 +33,7 @@ use super::dataflow::{Dataflow, News, Rewrite, State};
 use crate::codegen::isa::{
     Arch, Counter, Generation, Inst, Meaning, OpInfo, Opcode, Operand, Unit, WaitCounts,
 };
-use crate::index::IndexVec;
+use cranelift_entity::PrimaryMap;
 
 /// Immediate of an `s_barrier` after which no wave looks at LDS data of other waves; cleared when the waits
 /// are inserted.
@@ -344,7 +344,7 @@ impl WaitInserter {
         &mut self,
         mut i: MachineInst,
         touched: &mut TouchedRegisters,
-        out: &mut IndexVec<InstId, MachineInst>,
+        out: &mut PrimaryMap<InstId, MachineInst>,
     ) {
         let info = i.inst.op.info();
         if self.is_busy() || info.counter != Counter::None || info.meaning == Meaning::Export {
@@ -375,7 +375,7 @@ impl WaitInserter {
         }
     }
 
-    fn emit_wait(&mut self, counts: WaitCounts, source: u32, out: &mut IndexVec<InstId, MachineInst>) {
+    fn emit_wait(&mut self, counts: WaitCounts, source: u32, out: &mut PrimaryMap<InstId, MachineInst>) {
         out.push(MachineInst { inst: Inst::new(Opcode::SWaitcnt, &[]).imm(counts.to_imm()), source });
         self.waited(counts);
     }
@@ -515,7 +515,7 @@ impl Rewrite<BlockWaits> for WaitInserter {
         insts: &[MachineInst],
         entry: &BlockWaits,
         exit: &mut BlockWaits,
-        out: &mut IndexVec<InstId, MachineInst>,
+        out: &mut PrimaryMap<InstId, MachineInst>,
     ) {
         self.enter(entry);
         let mut touched = TouchedRegisters::NONE;

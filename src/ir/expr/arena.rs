@@ -7,15 +7,16 @@ use super::memo::{Memo, MemoKey, MemoOperation};
 use super::rational::{Rational, integer};
 use super::table::InternTable;
 use super::{ExprError, Symbol};
-use crate::index::{IndexVec, define_id, ids};
+use crate::index::Stretches;
+use cranelift_entity::{PrimaryMap, entity_impl, iter_entity_range};
 use rustc_hash::{FxHashMap, FxHasher};
 use smallvec::SmallVec;
 use std::hash::Hasher;
 
-define_id! {
-    /// A handle to an atom of one arena; atoms are numbered as they are first met.
-    pub struct AtomId, "atom"
-}
+/// A handle to an atom of one arena; atoms are numbered as they are first met.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct AtomId(u32);
+entity_impl!(AtomId, "atom");
 
 /// What an expression is a polynomial of.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
@@ -56,20 +57,20 @@ impl Atom {
     }
 }
 
-define_id! {
-    /// An interned, sorted, non-empty product of atoms.
-    pub(super) struct Monomial, "product"
-}
+/// An interned, sorted, non-empty product of atoms.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct Monomial(u32);
+entity_impl!(Monomial, "product");
 
-define_id! {
-    /// A place in the list of all terms.
-    struct TermId, ""
-}
+/// A place in the list of all terms.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+struct TermId(u32);
+entity_impl!(TermId, "");
 
-define_id! {
-    /// A place in the list of the factors of all products.
-    struct FactorId, ""
-}
+/// A place in the list of the factors of all products.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+struct FactorId(u32);
+entity_impl!(FactorId, "");
 
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) struct Term {
@@ -124,11 +125,11 @@ const MAX_DEPTH: u32 = 192;
 /// [`ExprArena::clear`] forgets everything but keeps the memory, so a pooled arena stops allocating.
 #[derive(Clone, Debug)]
 pub struct ExprArena {
-    nodes: IndexVec<Expr, ExprNode>,
-    terms: IndexVec<TermId, Term>,
-    products: IndexVec<Monomial, InternedProduct>,
-    factors: IndexVec<FactorId, AtomId>,
-    atoms: IndexVec<AtomId, AtomData>,
+    nodes: PrimaryMap<Expr, ExprNode>,
+    terms: PrimaryMap<TermId, Term>,
+    products: PrimaryMap<Monomial, InternedProduct>,
+    factors: PrimaryMap<FactorId, AtomId>,
+    atoms: PrimaryMap<AtomId, AtomData>,
     node_table: InternTable<Expr>,
     product_table: InternTable<Monomial>,
     atom_table: InternTable<AtomId>,
@@ -146,11 +147,11 @@ impl ExprArena {
     /// An arena that holds 0 and 1 and knows nothing.
     pub fn new() -> ExprArena {
         let mut arena = ExprArena {
-            nodes: IndexVec::default(),
-            terms: IndexVec::default(),
-            products: IndexVec::default(),
-            factors: IndexVec::default(),
-            atoms: IndexVec::default(),
+            nodes: PrimaryMap::default(),
+            terms: PrimaryMap::default(),
+            products: PrimaryMap::default(),
+            factors: PrimaryMap::default(),
+            atoms: PrimaryMap::default(),
             node_table: InternTable::default(),
             product_table: InternTable::default(),
             atom_table: InternTable::default(),
@@ -259,7 +260,7 @@ impl ExprArena {
 
     pub(super) fn node_terms(&self, e: Expr) -> &[Term] {
         let node = &self.nodes[e];
-        &self.terms[node.first..node.end]
+        self.terms.range(node.first..node.end)
     }
 
     pub(super) fn poly(&self, e: Expr) -> Poly {
@@ -268,7 +269,7 @@ impl ExprArena {
 
     pub(super) fn factors(&self, monomial: Monomial) -> &[AtomId] {
         let product = &self.products[monomial];
-        &self.factors[product.first..product.end]
+        self.factors.range(product.first..product.end)
     }
 
     pub(super) fn single_atom(&self, monomial: Monomial) -> Option<Atom> {
@@ -321,9 +322,9 @@ impl ExprArena {
         facts: Facts,
         depth: u32,
     ) -> Expr {
-        let first = self.terms.next_id();
+        let first = self.terms.next_key();
         self.terms.extend(terms.iter().copied());
-        let e = self.nodes.push(ExprNode { constant, first, end: self.terms.next_id(), depth, facts });
+        let e = self.nodes.push(ExprNode { constant, first, end: self.terms.next_key(), depth, facts });
         self.node_table.insert(hash, e);
         e
     }
@@ -379,9 +380,9 @@ impl ExprArena {
         if let Some(found) = self.find_product(factors) {
             return found;
         }
-        let first = self.factors.next_id();
+        let first = self.factors.next_key();
         self.factors.extend(factors.iter().copied());
-        let end = self.factors.next_id();
+        let end = self.factors.next_key();
         let product = self.products.push(InternedProduct { first, end, depth, facts });
         self.product_table.insert(hash_factors(factors), product);
         product
@@ -391,7 +392,7 @@ impl ExprArena {
     ///
     /// An atom's operands hold only older atoms, so one walk in order is enough.
     pub(super) fn refresh_facts(&mut self) -> Result<(), ExprError> {
-        for at in self.atoms.ids() {
+        for at in self.atoms.keys() {
             let atom = self.atoms[at].atom;
             if let Some((a, b)) = atom.operands() {
                 self.refresh_node(a)?;
@@ -402,12 +403,12 @@ impl ExprArena {
                 _ => self.facts_of_atom(atom)?,
             };
         }
-        self.nodes.ids().try_for_each(|e| self.refresh_node(e))
+        self.nodes.keys().try_for_each(|e| self.refresh_node(e))
     }
 
     fn refresh_node(&mut self, e: Expr) -> Result<(), ExprError> {
         let ExprNode { constant, first, end, .. } = self.nodes[e];
-        for at in ids(first..end) {
+        for at in iter_entity_range(first..end) {
             let monomial = self.terms[at].monomial;
             self.products[monomial].facts = self.facts_of_product(self.factors(monomial))?;
         }

@@ -2,7 +2,7 @@
 //! since it may simplify what did not simplify before.
 use super::handle::Expr;
 use super::table::InternTable;
-use crate::index::{IndexVec, define_id};
+use cranelift_entity::{PrimaryMap, entity_impl};
 use rustc_hash::FxHasher;
 use std::hash::Hasher;
 
@@ -19,14 +19,14 @@ pub(super) enum MemoOperation {
 /// An operation and its operands.
 pub(super) type MemoKey = (MemoOperation, Expr, Expr);
 
-define_id! {
-    /// The number of a result.
-    struct EntryId, ""
-}
+/// The number of a result.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+struct EntryId(u32);
+entity_impl!(EntryId, "");
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Memo {
-    entries: IndexVec<EntryId, (MemoKey, Expr)>,
+    entries: PrimaryMap<EntryId, (MemoKey, Expr)>,
     table: InternTable<EntryId>,
 }
 

@@ -679,7 +679,7 @@ impl<'a> Interpreter<'a> {
         else {
             return Ok(());
         };
-        for dim in &geometry.dims {
+        for dim in geometry.dims.values() {
             let Some((axis, tile)) = dim.workgroup else { continue };
             let value = |expr| expressions.0.evaluate(expr, &|symbol| (self.sizes)(symbol));
             let count = geometry.grid.get(axis as usize).copied().and_then(|count| value(count).ok());

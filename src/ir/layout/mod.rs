@@ -21,8 +21,8 @@ pub(crate) use mma::SCALED_BLOCK;
 pub use mma_type::{MatrixShape, MmaType};
 pub(crate) use transpose::{UnitDims, UnitSize};
 
-use crate::index::Id;
 pub(crate) use crate::ir::lanes::LANES;
+use cranelift_entity::EntityRef;
 use smallvec::SmallVec;
 use std::fmt;
 
@@ -30,7 +30,7 @@ use std::fmt;
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Dim(pub u8);
 
-impl Id for Dim {
+impl EntityRef for Dim {
     fn new(index: usize) -> Dim {
         debug_assert!(index <= usize::from(u8::MAX));
         Dim(index as u8)

@@ -168,7 +168,7 @@ fn full_detail_adds_facts_as_attributes_and_parses() {
     assert_eq!(kernel.text(Detail::Full), GEMM, "no pass has seen it");
     let symbols = kernel.world.get::<DimTable>(kernel.root).unwrap().0.clone();
     let size = Expr::ONE;
-    let dims = symbols.iter().map(|&symbol| DimGeometry::new(symbol, size, Some(1))).collect();
+    let dims = symbols.values().map(|&symbol| DimGeometry::new(symbol, size, Some(1))).collect();
     let geometry =
         Geometry { dims, waves: [1; 3], grid: [size; 3].into_iter().collect(), ..Geometry::default() };
     let facts = (KernelStage("some_pass".into()), Expressions::default(), geometry);

@@ -37,7 +37,7 @@ mod mapped;
 mod tests;
 mod types;
 
-use crate::index::Id;
+use cranelift_entity::EntityRef;
 use std::collections::hash_map::Entry;
 use std::fmt;
 
@@ -527,7 +527,8 @@ impl<'w> Verifier<'w> {
         }
         if let Some(placements) = world.try_query::<(Entity, &Placement)>() {
             for (node, Placement(layout)) in placements.query_manual(world).iter_inner() {
-                let Some(beyond) = layout.dims().into_iter().map(Id::index).find(|&d| d >= self.dims) else {
+                let Some(beyond) = layout.dims().into_iter().map(EntityRef::index).find(|&d| d >= self.dims)
+                else {
                     continue;
                 };
                 if self.is_seen(node) {

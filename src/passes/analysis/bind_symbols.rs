@@ -77,7 +77,7 @@ pub(crate) fn bind_symbols(
     check_bindings(binder.options).map_err(|(symbol, fault)| fault.at(place(symbol)))?;
     binder.assume(&constraints.0)?;
     **geometry = Geometry { waves: [1; 3], ..Geometry::default() };
-    for &symbol in &dims.0 {
+    for &symbol in dims.0.values() {
         let dim = binder.size(symbol).map_err(|fault| {
             let fault = fault.at(place(symbol));
             match memory_of_stride(symbol).is_some() {
@@ -100,7 +100,7 @@ pub(crate) fn bind_symbols(
     }
     place_workgroups(geometry, binder.arena, &constraints.0, (binder.options, locations))?;
     geometry.dynamic =
-        dims.0.iter().copied().filter(|s| binder.options.dynamic_symbols().contains(s)).collect();
+        dims.0.values().copied().filter(|s| binder.options.dynamic_symbols().contains(s)).collect();
     let chooses =
         constraints.0.iter().any(|(constraint, _)| matches!(constraint, Constraint::Iterations { .. }));
     if chooses {
@@ -147,7 +147,7 @@ pub(crate) fn bind_symbols(
             || !spreads_evenly(geometry, &ty.dims);
     }
     if covers {
-        geometry.dims.iter_mut().for_each(cover);
+        geometry.dims.values_mut().for_each(cover);
     }
     for &node in &order {
         let (op, _, origin) = nodes.get(node)?;
@@ -449,7 +449,7 @@ impl Binder<'_> {
         if let Constraint::Workgroup { axis, .. } = constraint
             && let Some(other) = geometry
                 .dims
-                .enumerated()
+                .iter()
                 .find(|(other, d)| *other != dim && d.workgroup.is_some_and(|w| w.0 == *axis))
         {
             let text = format!("{name} and {} are both spread over grid axis {axis}", other.1.symbol.name());
@@ -463,9 +463,9 @@ impl Binder<'_> {
 
     fn waves_and_grid(&mut self, geometry: &mut Geometry) -> Result<(), Diagnostic> {
         let one = self.arena.int(1);
-        let axes = geometry.dims.iter().filter_map(|dim| Some(dim.workgroup?.0 as usize + 1)).max();
+        let axes = geometry.dims.values().filter_map(|dim| Some(dim.workgroup?.0 as usize + 1)).max();
         geometry.grid = SmallVec::from_elem(one, axes.unwrap_or(0).max(3));
-        for dim in &geometry.dims {
+        for dim in geometry.dims.values() {
             let name = dim.symbol.name();
             let at = self.locations.get(dim.origin);
             let Some((axis, tile)) = dim.workgroup else {
@@ -501,13 +501,13 @@ impl Binder<'_> {
         self.waves_of_whole(geometry)?;
         let count = geometry.wave_count();
         if count > MAX_WAVES {
-            let origin = geometry.dims.iter().filter(|d| d.wave.is_some()).map(|d| d.origin).max();
+            let origin = geometry.dims.values().filter(|d| d.wave.is_some()).map(|d| d.origin).max();
             let [x, y, z] = geometry.waves;
             let text = format!("a workgroup would have {x} x {y} x {z} = {count} waves");
             let fault = Diagnostic::new(Kind::Limit, text)
                 .at(origin.and_then(|o| self.locations.get(o)))
                 .help(format!("a workgroup has at most {MAX_WAVES} waves: use larger wave tiles"));
-            let spread = geometry.dims.iter().filter(|d| d.wave.is_some());
+            let spread = geometry.dims.values().filter(|d| d.wave.is_some());
             return Err(spread.fold(fault, |fault, dim| fault.about(dim.symbol)));
         }
         Ok(())
@@ -520,7 +520,7 @@ impl Binder<'_> {
         let whole = |dim: &DimGeometry| dim.wave.is_some() && dim.workgroup.is_none();
         let axes: SmallVec<[(u32, Dim); 3]> =
             (0..3).filter_map(|axis| Some((axis, geometry.wave_dim(axis)?))).collect();
-        for dim in geometry.dims.ids() {
+        for dim in geometry.dims.keys() {
             let entry = &geometry.dims[dim];
             if !whole(entry) {
                 continue;

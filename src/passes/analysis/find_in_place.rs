@@ -133,7 +133,7 @@ fn candidates(
     }
     read.retain(|memory| !written.contains(memory));
     let divides_others = |dims: &Dims| {
-        geometry.dims.enumerated().any(|(dim, entry)| {
+        geometry.dims.iter().any(|(dim, entry)| {
             let is_divided =
                 entry.workgroup.is_some_and(|(_, tile)| entry.static_size.is_none_or(|size| size > tile));
             is_divided && !dims.contains(&dim)

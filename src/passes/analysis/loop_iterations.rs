@@ -145,7 +145,7 @@ pub(super) fn bind_iterations(
 /// scalar, or a size.
 pub(crate) fn bounds_of(geometry: &Geometry, arena: &ExprArena, symbol: Symbol) -> (i64, i64) {
     let around =
-        dim_of_iteration(symbol).and_then(|around| geometry.dims.iter().find(|dim| dim.symbol == around));
+        dim_of_iteration(symbol).and_then(|around| geometry.dims.values().find(|dim| dim.symbol == around));
     if let Some(around) = around {
         let most = arena.range(around.size).hi.unwrap_or(MAX_SIZE);
         return (0, (most - 1) / i64::from(around.tiling.unwrap_or(1)));

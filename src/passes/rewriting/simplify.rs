@@ -10,7 +10,6 @@ use rustc_hash::FxHasher;
 use smallvec::SmallVec;
 
 use super::addresses::{judge_memories, most_memories};
-use crate::index::{Id, define_id};
 use crate::ir::access_flags::MemoryAccessFlags;
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::expr::InternTable;
@@ -23,6 +22,7 @@ use crate::ir::op::{OpClass, Purity};
 use crate::ir::walk::{self, NodeList};
 use crate::passes::PassResult;
 use crate::passes::facts::{Geometry, Settings, TurnedUnits};
+use cranelift_entity::{EntityRef, entity_impl};
 
 /// Memories that some node of the kernel writes.
 fn written(nodes: &SimplifiedNodes, order: &[Entity]) -> Result<NodeSet, Diagnostic> {
@@ -158,10 +158,10 @@ pub(crate) struct MergedValue {
 
 type Values<'w, 's> = Query<'w, 's, MergedValue>;
 
-define_id! {
-    /// The number of a value that merging has seen.
-    struct MergedId, ""
-}
+/// The number of a value that merging has seen.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+struct MergedId(u32);
+entity_impl!(MergedId, "");
 
 /// Values that have been seen, and the nodes that have been merged with them.
 #[derive(Default)]

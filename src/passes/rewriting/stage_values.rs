@@ -91,7 +91,7 @@ fn is_own_block(coordinate: &SymExpr, entry: &DimGeometry, geometry: &Geometry) 
 /// Whether a coordinate along `dim` is that of an element of a block, `K/2 * 2 + 1` or `K/32 * 32 + x % 32`:
 /// the workgroup that has a block has all of its elements.
 fn is_in_block(coordinate: &SymExpr, dim: Dim, geometry: &Geometry) -> bool {
-    geometry.dims.iter().any(|entry| match entry.scaled_from {
+    geometry.dims.values().any(|entry| match entry.scaled_from {
         Some((base, by)) if base == dim => {
             let first = SymExpr::from(entry.symbol) * i64::from(by);
             let is_place = |place: &SymExpr| {

@@ -110,7 +110,7 @@ impl Compilation<'_> {
         let geometry = self.fact::<Geometry>()?;
         let counts = geometry.grid.iter().map(|&count| import(count)).collect::<Result<Vec<_>, _>>()?;
         let mut iterations = Vec::new();
-        for dim in &geometry.dims {
+        for dim in geometry.dims.values() {
             if let Some((first, end)) = dim.iterations
                 && !loop_iterations::iterations_fit(geometry, from, &[first, end])
             {
@@ -118,7 +118,8 @@ impl Compilation<'_> {
             }
         }
         let mut counted: Vec<(Symbol, (i64, i64))> = Vec::new();
-        for e in geometry.dims.iter().filter_map(|dim| dim.iterations).flat_map(|(first, end)| [first, end]) {
+        for e in geometry.dims.values().filter_map(|dim| dim.iterations).flat_map(|(first, end)| [first, end])
+        {
             for symbol in from.symbols(e) {
                 let is_size = GridSymbol::of(symbol).is_some() || geometry.dynamic.contains(&symbol);
                 if !is_size && !counted.iter().any(|known| known.0 == symbol) {

@@ -58,7 +58,7 @@ impl Compilation<'_> {
         let body = if self.lowered.preloaded_dwords > 0 { preload::PROLOGUE_BYTES } else { 0 };
         lines.push(0, lines.declaration);
         let mut last = u32::MAX;
-        for (inst, offset) in machine.body.insts.iter().zip(&machine.code.offsets) {
+        for (inst, offset) in machine.body.insts.values().zip(machine.code.offsets.values()) {
             if inst.source != last {
                 last = inst.source;
                 let at = locations.get(last as usize).map(|at| place(&mut lines, at));

@@ -11,11 +11,11 @@ use crate::codegen::isa::{Meaning, WaitCounts};
 use crate::codegen::machine::check::MachineFault;
 use crate::codegen::machine::text;
 use crate::codegen::machine::{InstId, MachineBody};
-use crate::index::Id;
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::kernel::Kernel;
 use crate::passes::options::Options;
 use crate::passes::workspace::Verify;
+use cranelift_entity::EntityRef;
 
 /// The machine code of a kernel as text. At its head stand the conversions of layouts with the operations
 /// that need them, the accesses that take more instructions than they could, and those that leave elements
@@ -76,7 +76,7 @@ impl Compilation<'_> {
         let body = self.machine.body.clone();
         let text = text::print(&body);
         let mut out = String::with_capacity(2 * text.len());
-        let mut insts = body.insts.ids();
+        let mut insts = body.insts.keys();
         for line in text.lines() {
             out.push_str(line);
             let inst = if line.starts_with(' ') { insts.next() } else { None };
@@ -125,9 +125,10 @@ impl Compilation<'_> {
 /// The same code without an instruction, which begins or ends no block.
 fn without(body: &MachineBody, inst: InstId) -> MachineBody {
     let mut body = body.clone();
-    body.insts.retain(|own| own != inst);
+    let others = body.insts.iter().filter(|(own, _)| *own != inst);
+    body.insts = others.map(|(_, i)| *i).collect();
     let moved = |place: InstId| InstId::new(place.index() - usize::from(place > inst));
-    for block in body.blocks.iter_mut() {
+    for block in body.blocks.values_mut() {
         (block.start, block.end) = (moved(block.start), moved(block.end));
     }
     body

@@ -14,9 +14,10 @@ use super::ArithmeticLayer;
 use crate::codegen::isa::{Implicit, Inst, Modifiers, Opcode, Operand, Role, Unit, VReg};
 use crate::codegen::lower::emit::emitter::{BodyMark, Scalar};
 use crate::codegen::machine::{InstId, MachineBody, MachineInst, RegisterFile, VirtualRegister};
-use crate::index::{Id, ids};
+use crate::index::{Neighbours, Stretches};
 use crate::ir::node::*;
 use crate::ir::types::DType;
+use cranelift_entity::{EntityRef, iter_entity_range};
 
 /// An instruction for one element, that for two, and the sources whose signs change on the way.
 const PACKED: [(Opcode, Opcode, u32); 5] = [
@@ -190,7 +191,7 @@ impl ElementPair {
     fn name_registers(&mut self, range: &PairRange, body: &mut MachineBody) {
         self.names.clear();
         let mut next = range.second.register;
-        for (place, id) in ids(range.second.register..range.end.register).enumerate() {
+        for (place, id) in iter_entity_range(range.second.register..range.end.register).enumerate() {
             let first = self.firsts[place].filter(|&first| {
                 let place = range.in_first(first);
                 place.is_some_and(|place| self.partners[place] == Partner::Pair(id))
@@ -244,7 +245,7 @@ impl ArithmeticLayer<'_> {
         result: Option<&mut Operand>,
     ) -> bool {
         let range = PairRange { first, second, end: self.emitter.mark() };
-        let code = &self.emitter.body.insts[first.inst..second.inst];
+        let code = self.emitter.body.insts.range(first.inst..second.inst);
         if !code.iter().any(|code| PACKED.iter().any(|row| row.0 == code.inst.op)) {
             return false;
         }
@@ -265,7 +266,7 @@ impl ArithmeticLayer<'_> {
         let body = &*self.emitter.body;
         pair.begin(range);
         let mut second = range.second.inst;
-        for first in ids(range.first.inst..range.second.inst) {
+        for first in iter_entity_range(range.first.inst..range.second.inst) {
             let left = &body.insts[first].inst;
             let right = (second < range.end.inst).then(|| &body.insts[second].inst);
             if right.is_some_and(|right| pair.takes(left, right, range, body)) {
@@ -374,7 +375,7 @@ impl ArithmeticLayer<'_> {
     fn write_pair(&mut self, pair: &mut ElementPair, range: &PairRange) {
         let body = &mut *self.emitter.body;
         pair.old.clear();
-        pair.old.extend_from_slice(&body.insts[range.first.inst..range.end.inst]);
+        pair.old.extend_from_slice(body.insts.range(range.first.inst..range.end.inst));
         body.insts.truncate(range.first.inst);
         pair.name_registers(range, body);
         for at in 0..pair.steps.len() {

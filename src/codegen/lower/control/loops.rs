@@ -9,6 +9,7 @@ use crate::codegen::lower::addresses::AddressScope;
 use crate::codegen::lower::emit::emitter::{Branch, Scalar};
 use crate::codegen::lower::values::places::ValuePlace;
 use crate::codegen::machine::BlockId;
+use crate::index::Neighbours;
 use crate::ir::diagnostic::{Diagnostic, Kind};
 use crate::ir::expr::{Expr, ExprError};
 use crate::ir::layout::Dim;

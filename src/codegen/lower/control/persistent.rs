@@ -9,6 +9,7 @@ use super::ControlLayer;
 use crate::codegen::isa::{Inst, Opcode, Operand};
 use crate::codegen::lower::emit::emitter::Scalar;
 use crate::codegen::machine::BlockId;
+use crate::index::Neighbours;
 use crate::ir::constraint::GridSymbol;
 use crate::ir::diagnostic::{Diagnostic, Kind};
 use crate::ir::expr::{Expr, ExprError, Symbol};

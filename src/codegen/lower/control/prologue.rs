@@ -50,14 +50,14 @@ impl ControlLayer<'_> {
             next_sgpr = FIRST_SGPR + self.emitter.out.preloaded_dwords;
         }
         self.kernel.counts_workgroups = geometry.counts_workgroups() || geometry.persistent.is_some();
-        let used = |axis| geometry.dims.iter().any(|d| d.workgroup.is_some_and(|w| w.0 == axis));
+        let used = |axis| geometry.dims.values().any(|d| d.workgroup.is_some_and(|w| w.0 == axis));
         // Axes of which workgroups that share the grid need the numbers.
         let mut shared = [false; 3];
         for axis in 0..3 {
             let number = GridSymbol::Workgroup(axis);
             let counted = || {
                 let number = number.symbol();
-                let chosen = geometry.dims.iter().filter_map(|dim| dim.iterations);
+                let chosen = geometry.dims.values().filter_map(|dim| dim.iterations);
                 let mut limits = chosen.flat_map(|(first, end)| [first, end]);
                 limits.any(|limit| self.arena.symbols(limit).contains(&number))
             };

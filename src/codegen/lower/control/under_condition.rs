@@ -19,6 +19,7 @@ use crate::codegen::lower::addresses::AddressScope;
 use crate::codegen::lower::emit::emitter::{Branch, Scalar};
 use crate::codegen::lower::values::places::ValuePlace;
 use crate::codegen::machine::BlockId;
+use crate::index::Neighbours;
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::node::*;
 use crate::ir::types::DType;

@@ -13,7 +13,8 @@ use smallvec::SmallVec;
 use super::emitter::Emitter;
 use crate::codegen::isa::{Format, Opcode};
 use crate::codegen::machine::{InstId, MachineInst, RegisterFile};
-use crate::index::ids;
+use crate::index::Stretches;
+use cranelift_entity::iter_entity_range;
 
 impl Emitter<'_> {
     /// Moves the instructions from `first` to the end of the block, which write scalar registers and SCC,
@@ -23,11 +24,11 @@ impl Emitter<'_> {
         if self.keeps_nodes() {
             return;
         }
-        let end = self.body.insts.next_id();
-        let mut wanted = ids(first..end).len();
-        let start = self.body.blocks.last().map_or(first, |block| block.start);
+        let end = self.body.insts.next_key();
+        let mut wanted = iter_entity_range(first..end).len();
+        let start = self.body.blocks.last().map_or(first, |(_, block)| block.start);
         let mut from = first;
-        for id in ids(start..first).rev() {
+        for id in iter_entity_range(start..first).rev() {
             let inst = &self.body.insts[id];
             if wanted == 0 || !self.may_be_passed(inst) {
                 break;
@@ -36,8 +37,8 @@ impl Emitter<'_> {
                 (from, wanted) = (id, wanted - 1);
             }
         }
-        let passed: SmallVec<[MachineInst; 64]> = SmallVec::from_slice(&self.body.insts[from..first]);
-        let mut counts: SmallVec<[MachineInst; 8]> = SmallVec::from_slice(&self.body.insts[first..end]);
+        let passed: SmallVec<[MachineInst; 64]> = SmallVec::from_slice(self.body.insts.range(from..first));
+        let mut counts: SmallVec<[MachineInst; 8]> = SmallVec::from_slice(self.body.insts.range(first..end));
         counts.reverse();
         let mut order: SmallVec<[MachineInst; 64]> = SmallVec::new();
         for inst in passed {
@@ -47,7 +48,7 @@ impl Emitter<'_> {
             }
         }
         order.extend(counts.into_iter().rev());
-        self.body.insts[from..end].copy_from_slice(&order);
+        self.body.insts.range_mut(from..end).copy_from_slice(&order);
     }
 
     /// Whether scalar instructions that write general registers and SCC may stand before this one as well.

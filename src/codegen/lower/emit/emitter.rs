@@ -8,6 +8,7 @@ use crate::codegen::lower::lowered::{Lowered, NodeSpan};
 use crate::codegen::machine::{
     Block, BlockId, InstId, MachineBody, MachineInst, RegisterFile, VirtualRegister,
 };
+use crate::index::{Neighbours, Stretches};
 
 /// A value that is the same in all lanes, or an element: of 32 bits, unless the dtype that goes with it says
 /// 64.
@@ -62,7 +63,7 @@ impl<'a> Emitter<'a> {
     /// Starts an empty body with one open block. `out` says what has to be noted.
     pub(crate) fn new(body: &'a mut MachineBody, out: Lowered) -> Emitter<'a> {
         body.clear();
-        let start = body.insts.next_id();
+        let start = body.insts.next_key();
         body.blocks.push(Block { start, end: start, successors: [None; 2] });
         Emitter { body, source: u32::MAX, out, late: LateWrites::default() }
     }
@@ -85,7 +86,7 @@ impl<'a> Emitter<'a> {
 
     /// How far the body has been written.
     pub(crate) fn mark(&self) -> BodyMark {
-        BodyMark { inst: self.body.insts.next_id(), register: self.body.registers.next_id() }
+        BodyMark { inst: self.body.insts.next_key(), register: self.body.registers.next_key() }
     }
 
     /// Brings a vector result of `width` registers to `to`, which no instruction since `mark` names: a result
@@ -100,16 +101,18 @@ impl<'a> Emitter<'a> {
             }
             return;
         }
-        let end = self.body.insts.next_id();
-        for i in &mut self.body.insts[mark.inst..end] {
+        let end = self.body.insts.next_key();
+        for i in self.body.insts.range_mut(mark.inst..end) {
             for operand in &mut i.inst.operands {
                 if let Some(at) = (0..width).find(|&at| *operand == result.offset(at)) {
                     *operand = to.offset(at);
                 }
             }
         }
-        if result.as_virtual().is_some_and(|(id, _)| id.next() == self.body.registers.next_id()) {
-            self.body.registers.pop();
+        if let Some((id, _)) = result.as_virtual()
+            && id.next() == self.body.registers.next_key()
+        {
+            self.body.registers.truncate(id);
         }
     }
 
@@ -123,7 +126,7 @@ impl<'a> Emitter<'a> {
 
     /// Notes the instructions from `start` on as those of a node, if that is asked for.
     pub(crate) fn note_node(&mut self, node: Entity, start: InstId) {
-        let end = self.body.insts.next_id();
+        let end = self.body.insts.next_key();
         if let Some(nodes) = &mut self.out.nodes {
             nodes.push(NodeSpan { node, insts: start..end });
         }
@@ -183,15 +186,15 @@ impl<'a> Emitter<'a> {
 
     /// The block that is open.
     pub(crate) fn current_block(&self) -> BlockId {
-        self.body.blocks.next_id().before().unwrap_or_default()
+        self.body.blocks.next_key().before().unwrap_or_default()
     }
 
     /// Closes the open block, which control may leave to `target` as well as by falling through, and opens
     /// the next one. Returns the new block.
     pub(crate) fn next_block(&mut self, target: Option<BlockId>) -> BlockId {
-        let at = self.body.insts.next_id();
-        let next = self.body.blocks.next_id();
-        if let Some(open) = self.body.blocks.last_mut() {
+        let at = self.body.insts.next_key();
+        let next = self.body.blocks.next_key();
+        if let Some((_, open)) = self.body.blocks.last_mut() {
             open.end = at;
             open.successors = [Some(next), target];
         }
@@ -201,8 +204,8 @@ impl<'a> Emitter<'a> {
     /// Ends the kernel.
     pub(crate) fn finish(&mut self) {
         self.op(Opcode::SEndpgm, &[]);
-        let at = self.body.insts.next_id();
-        if let Some(open) = self.body.blocks.last_mut() {
+        let at = self.body.insts.next_key();
+        if let Some((_, open)) = self.body.blocks.last_mut() {
             open.end = at;
         }
     }
@@ -210,7 +213,7 @@ impl<'a> Emitter<'a> {
     /// Ends the open block with a branch whose target becomes known later, and opens the next one. Returns
     /// what to [`Emitter::patch`].
     pub(crate) fn branch_ahead(&mut self, op: Opcode) -> Branch {
-        let branch = Branch { inst: self.body.insts.next_id(), block: self.current_block() };
+        let branch = Branch { inst: self.body.insts.next_key(), block: self.current_block() };
         self.op(op, &[]);
         self.next_block(None);
         branch

@@ -15,6 +15,7 @@ use std::collections::VecDeque;
 use bevy_ecs::prelude::*;
 
 use crate::codegen::machine::{InstId, MachineBody, MachineInst};
+use crate::index::{Neighbours, Stretches};
 
 /// Writes that are put off.
 #[derive(Default)]
@@ -39,10 +40,10 @@ impl LateWrites {
     /// Puts off writes to a buffer, all but the first of the instructions of `body` from `first` on. Nothing
     /// else is put off at that time.
     pub(super) fn put_off(&mut self, body: &mut MachineBody, buffer: Entity, first: InstId) {
-        let end = body.insts.next_id();
+        let end = body.insts.next_key();
         let second = first.next().min(end);
         self.buffer = Some(buffer);
-        self.insts.extend(&body.insts[second..end]);
+        self.insts.extend(body.insts.range(second..end));
         body.insts.truncate(second);
     }
 

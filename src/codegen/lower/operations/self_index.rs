@@ -71,7 +71,7 @@ impl OperationLayer<'_> {
     pub(crate) fn workgroup_id(&mut self, node: Entity, axis: u32) -> Result<(), Diagnostic> {
         let spread = |dim: &DimGeometry| dim.workgroup.is_some_and(|(own, _)| own == axis);
         // Along an axis that no dimension is spread over there is one workgroup.
-        let place = match self.kernel.geometry.dims.iter().any(spread) {
+        let place = match self.kernel.geometry.dims.values().any(spread) {
             true => ValuePlace::Uniform(self.workgroup[axis as usize]),
             false => ValuePlace::Constant(0),
         };

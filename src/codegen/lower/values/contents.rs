@@ -6,7 +6,7 @@ use bevy_ecs::prelude::*;
 use super::ValueLayer;
 use super::places::{Contents, ValuePlace};
 use crate::codegen::isa::Operand;
-use crate::index::Id;
+use cranelift_entity::EntityRef;
 
 impl ValueLayer<'_> {
     /// The contents of the register that `registers` is.

@@ -279,7 +279,7 @@ impl ValueLayer<'_> {
 
     /// True if the iterations of some loop depend on a symbol.
     pub(crate) fn chooses_iterations(&self, symbol: Symbol) -> bool {
-        let chosen = self.kernel.geometry.dims.iter().filter_map(|dim| dim.iterations);
+        let chosen = self.kernel.geometry.dims.values().filter_map(|dim| dim.iterations);
         let mut limits = chosen.flat_map(|(first, end)| [first, end]);
         limits.any(|limit| self.arena.symbols(limit).contains(&symbol))
     }

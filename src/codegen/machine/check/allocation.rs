@@ -27,7 +27,8 @@ use crate::codegen::isa::{
 };
 use crate::codegen::machine::body::{BlockId, InstId, MachineBody, Origins, RegisterFile};
 use crate::codegen::rules::{EXEC, InstructionView, UsedRegisters};
-use crate::index::{Id, IndexVec, ids};
+use crate::index::Neighbours;
+use cranelift_entity::{EntityRef, PrimaryMap, SecondaryMap, iter_entity_range};
 
 /// What is needed to check an allocation.
 #[derive(Copy, Clone, Debug)]
@@ -52,10 +53,10 @@ pub fn check_allocation(allocated: &Allocated) -> Vec<MachineFault> {
     }
     let checker = AllocationChecker::new(allocated);
     let mut faults = Vec::new();
-    let mut entries = IndexVec::<BlockId, Option<AllocationState>>::default();
-    entries.resize(before.blocks.next_id(), None);
-    if let Some(first) = entries.get_mut(BlockId::new(0)) {
-        *first = Some(checker.start());
+    let mut entries = SecondaryMap::<BlockId, Option<AllocationState>>::new();
+    entries.resize(before.blocks.len());
+    if !before.blocks.is_empty() {
+        entries[BlockId::new(0)] = Some(checker.start());
     }
     // One nest of loops after the other, or a block that is in none: what is known at the start of blocks is
     // as large as the kernel, so nothing of a nest is kept when it has been judged.
@@ -63,7 +64,7 @@ pub fn check_allocation(allocated: &Allocated) -> Vec<MachineFault> {
         let mut changed = true;
         while changed {
             changed = false;
-            for block in ids(nest.clone()) {
+            for block in iter_entity_range(nest.clone()) {
                 let Some(entry) = entries[block].clone() else { continue };
                 let exit = checker.follow_block(block, entry, &mut Vec::new());
                 for &successor in before.blocks[block].successors.iter().flatten() {
@@ -78,7 +79,7 @@ pub fn check_allocation(allocated: &Allocated) -> Vec<MachineFault> {
                 }
             }
         }
-        for block in ids(nest) {
+        for block in iter_entity_range(nest) {
             // Blocks without predecessors start with nothing known.
             let entry = entries[block].take().unwrap_or_else(|| checker.start());
             checker.follow_block(block, entry, &mut faults);
@@ -92,8 +93,8 @@ pub fn check_allocation(allocated: &Allocated) -> Vec<MachineFault> {
 /// All blocks in order, in stretches that no later block jumps back into.
 fn nests(body: &MachineBody) -> Vec<Range<BlockId>> {
     // The last block that jumps back to each block.
-    let mut last = IndexVec::<BlockId, BlockId>::default();
-    for block in body.blocks.ids() {
+    let mut last = PrimaryMap::<BlockId, BlockId>::default();
+    for block in body.blocks.keys() {
         last.push(block);
         for &successor in body.blocks[block].successors.iter().flatten().filter(|to| **to <= block) {
             last[successor] = block;
@@ -101,7 +102,7 @@ fn nests(body: &MachineBody) -> Vec<Range<BlockId>> {
     }
     let mut nests = Vec::new();
     let (mut start, mut end) = (BlockId::new(0), BlockId::new(0));
-    for block in body.blocks.ids() {
+    for block in body.blocks.keys() {
         end = end.max(last[block]);
         if block == end {
             nests.push(start..block.next());
@@ -126,7 +127,7 @@ struct Xor {
 struct AllocationChecker<'a> {
     allocated: Allocated<'a>,
     /// The first part of each virtual register, among all values.
-    first_part: IndexVec<VReg, ValueNumber>,
+    first_part: PrimaryMap<VReg, ValueNumber>,
     first_physical: ValueNumber,
     first_constant: ValueNumber,
     constants: BTreeMap<MovedConstant, ValueNumber>,
@@ -140,9 +141,9 @@ struct AllocationChecker<'a> {
 
 impl<'a> AllocationChecker<'a> {
     fn new(allocated: &Allocated<'a>) -> AllocationChecker<'a> {
-        let mut first_part = IndexVec::default();
+        let mut first_part = PrimaryMap::default();
         let mut count = 0;
-        for register in &allocated.before.registers {
+        for register in allocated.before.registers.values() {
             first_part.push(count);
             count += usize::from(register.width);
         }
@@ -158,7 +159,7 @@ impl<'a> AllocationChecker<'a> {
             count: first_constant,
             rewritten: vec![false; first_constant],
         };
-        for i in allocated.before.insts.iter().chain(&allocated.after.insts) {
+        for i in allocated.before.insts.values().chain(allocated.after.insts.values()) {
             for constant in moved_constant(&i.inst) {
                 let next = checker.count;
                 checker.count += usize::from(*checker.constants.entry(constant).or_insert(next) == next);
@@ -171,14 +172,14 @@ impl<'a> AllocationChecker<'a> {
                 written[first..first + usize::from(register.width)].fill(true);
             }
         }
-        for i in &allocated.before.insts {
+        for i in allocated.before.insts.values() {
             for index in 0..i.inst.op.info().operands.len() {
                 for value in checker.values(&i.inst, index).filter(|_| i.inst.role(index) != Role::Use) {
                     checker.rewritten[value] |= std::mem::replace(&mut written[value], true);
                 }
             }
         }
-        for i in &allocated.before.insts {
+        for i in allocated.before.insts.values() {
             let Some(constant) = xored_constant(&i.inst) else { continue };
             let values = [0, 2].map(|operand| checker.values(&i.inst, operand).next());
             let [Some(result), Some(base)] = values else { continue };
@@ -242,15 +243,15 @@ impl<'a> AllocationChecker<'a> {
         let (mut next, mut kept) = (old.start, new.start);
         for index in new.insts() {
             let inst = &after.insts[index].inst;
-            let Some(origin) = origins[index].get() else {
+            let Some(origin) = origins[index].expand() else {
                 if xored_constant(inst).is_some() {
                     // It may make again, in its place, the value of an XOR that is gone.
                     kept = kept.max(index);
-                    while kept < new.end && origins[kept].get().is_none() {
+                    while kept < new.end && origins[kept].expand().is_none() {
                         kept = kept.next();
                     }
-                    let end = if kept < new.end { origins[kept].get() } else { Some(old.end) };
-                    let gone = ids(next..end.unwrap_or(next));
+                    let end = if kept < new.end { origins[kept].expand() } else { Some(old.end) };
+                    let gone = iter_entity_range(next..end.unwrap_or(next));
                     let mut xors = gone.filter(|index| xored_constant(&before.insts[*index].inst).is_some());
                     if let Some(last) = xors.next_back() {
                         self.skip(next..last.next(), &mut state, faults);
@@ -288,7 +289,7 @@ impl<'a> AllocationChecker<'a> {
         state: &mut AllocationState,
         faults: &mut Vec<MachineFault>,
     ) {
-        for index in ids(range) {
+        for index in iter_entity_range(range) {
             let inst = &self.allocated.before.insts[index].inst;
             if !self.move_by_name(inst, state) && !self.xor_by_name(inst, state) {
                 faults.push(MachineFault::new(index, format!("`{inst}` is missing after allocation")));

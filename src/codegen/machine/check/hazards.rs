@@ -9,27 +9,28 @@ use crate::codegen::rules::{
     Between, FARTHEST, InstructionView, MatrixPipe, UsedRegisters, VCC, class, is_acc_move,
     overwrites_own_base, pending, required, required_before_load, shift_amount,
 };
-use crate::index::{IndexVec, ids};
+use crate::index::Stretches;
+use cranelift_entity::{PrimaryMap, SecondaryMap, iter_entity_range};
 
 /// Finds instructions that come too soon after another, and errata that are not repaired.
 pub fn check_hazards(body: &MachineBody, arch: Arch) -> Vec<MachineFault> {
     let indexed = flow(body, indexing_after);
     let stale_vccz = flow(body, stale_vccz_after);
-    let views: IndexVec<InstId, InstructionView> = (body.insts.iter().zip(&indexed))
+    let views: PrimaryMap<InstId, InstructionView> = (body.insts.values().zip(indexed.values()))
         .map(|(i, &indexed)| InstructionView::new(&i.inst, indexed))
         .collect();
     let predecessors = predecessors(body);
     let mut faults = Vec::new();
     let reads_stale = |(index, i): &(InstId, &MachineInst)| stale_vccz[*index] && looks_at_vccz(&i.inst);
-    for (index, i) in body.insts.enumerated().filter(reads_stale) {
+    for (index, i) in body.insts.iter().filter(reads_stale) {
         faults.push(MachineFault::new(index, format!("VCCZ is stale at `{}`", i.inst)));
     }
-    for (block, data) in body.blocks.enumerated() {
+    for (block, data) in body.blocks.iter() {
         for index in data.insts() {
             let predecessors = &predecessors;
             let mut walk = HazardWalk { body, views: &views, arch, predecessors, index, faults: &mut faults };
-            let mut best = IndexVec::default();
-            best.resize(body.blocks.next_id(), [u32::MAX; 4]);
+            let mut best = SecondaryMap::with_default([u32::MAX; 4]);
+            best.resize(body.blocks.len());
             walk.back(block, index, 0, Between::default(), &mut best);
         }
     }
@@ -42,12 +43,12 @@ pub fn check_hazards(body: &MachineBody, arch: Arch) -> Vec<MachineFault> {
 }
 
 /// For each block, the blocks that control may come from.
-type Predecessors = IndexVec<BlockId, Vec<BlockId>>;
+type Predecessors = SecondaryMap<BlockId, Vec<BlockId>>;
 
 fn predecessors(body: &MachineBody) -> Predecessors {
     let mut predecessors = Predecessors::default();
-    predecessors.resize(body.blocks.next_id(), Vec::new());
-    for (block, data) in body.blocks.enumerated() {
+    predecessors.resize(body.blocks.len());
+    for (block, data) in body.blocks.iter() {
         for &successor in data.successors.iter().flatten() {
             predecessors[successor].push(block);
         }
@@ -58,11 +59,11 @@ fn predecessors(body: &MachineBody) -> Predecessors {
 /// Finds what goes wrong when memory instructions are issued again after a page fault, as they may be with
 /// XNACK on.
 pub fn check_replay(body: &MachineBody) -> Vec<MachineFault> {
-    let views: IndexVec<InstId, InstructionView> =
-        body.insts.iter().map(|i| InstructionView::new(&i.inst, false)).collect();
+    let views: PrimaryMap<InstId, InstructionView> =
+        body.insts.values().map(|i| InstructionView::new(&i.inst, false)).collect();
     let predecessors = predecessors(body);
     let mut faults = Vec::new();
-    for (block, data) in body.blocks.enumerated() {
+    for (block, data) in body.blocks.iter() {
         for index in data.insts() {
             check_run(body, &views, &predecessors, (block, index), &mut faults);
         }
@@ -73,15 +74,15 @@ pub fn check_replay(body: &MachineBody) -> Vec<MachineFault> {
 }
 
 /// Before each instruction, whether a condition may hold; `after` says what an instruction makes of it.
-fn flow(body: &MachineBody, after: fn(&Inst, bool) -> bool) -> IndexVec<InstId, bool> {
-    let mut at_start = IndexVec::<BlockId, bool>::default();
-    at_start.resize(body.blocks.next_id(), false);
-    let mut before = IndexVec::default();
-    before.resize(body.insts.next_id(), false);
+fn flow(body: &MachineBody, after: fn(&Inst, bool) -> bool) -> SecondaryMap<InstId, bool> {
+    let mut at_start = SecondaryMap::<BlockId, bool>::new();
+    at_start.resize(body.blocks.len());
+    let mut before = SecondaryMap::new();
+    before.resize(body.insts.len());
     let mut changed = true;
     while changed {
         changed = false;
-        for (block, data) in body.blocks.enumerated() {
+        for (block, data) in body.blocks.iter() {
             let mut holds = at_start[block];
             for index in data.insts() {
                 before[index] = holds;
@@ -127,10 +128,10 @@ fn looks_at_vccz(inst: &Inst) -> bool {
 }
 
 /// The amount of a 64-bit shift must not be in the last VGPR of the last eight.
-fn check_shifts(views: &IndexVec<InstId, InstructionView>, faults: &mut Vec<MachineFault>) {
-    let all = views.iter().flat_map(|view| &view.registers).filter(|r| r.is_vgpr());
+fn check_shifts(views: &PrimaryMap<InstId, InstructionView>, faults: &mut Vec<MachineFault>) {
+    let all = views.values().flat_map(|view| &view.registers).filter(|r| r.is_vgpr());
     let end = all.map(|r| r.end).max().unwrap_or(0);
-    for (index, view) in views.enumerated() {
+    for (index, view) in views.iter() {
         let amount = shift_amount(view.inst);
         if amount.is_some_and(|v| v % 8 == 7 && Operand::FIRST_VGPR + v + 1 == end) {
             faults.push(MachineFault::new(index, format!("`{}` shifts by the last VGPR", view.inst)));
@@ -140,7 +141,7 @@ fn check_shifts(views: &IndexVec<InstId, InstructionView>, faults: &mut Vec<Mach
 
 struct HazardWalk<'a> {
     body: &'a MachineBody,
-    views: &'a IndexVec<InstId, InstructionView<'a>>,
+    views: &'a PrimaryMap<InstId, InstructionView<'a>>,
     arch: Arch,
     predecessors: &'a Predecessors,
     index: InstId,
@@ -154,10 +155,10 @@ impl HazardWalk<'_> {
         from: InstId,
         mut states: u32,
         mut between: Between,
-        best: &mut IndexVec<BlockId, [u32; 4]>,
+        best: &mut SecondaryMap<BlockId, [u32; 4]>,
     ) {
         let then = &self.views[self.index];
-        for earlier in ids(self.body.blocks[block].start..from).rev() {
+        for earlier in iter_entity_range(self.body.blocks[block].start..from).rev() {
             let first = &self.views[earlier];
             if states >= FARTHEST || first.is_border() {
                 return;
@@ -197,7 +198,7 @@ impl HazardWalk<'_> {
 /// block that falls through to its own.
 fn check_run(
     body: &MachineBody,
-    views: &IndexVec<InstId, InstructionView>,
+    views: &PrimaryMap<InstId, InstructionView>,
     predecessors: &Predecessors,
     (block, index): (BlockId, InstId),
     faults: &mut Vec<MachineFault>,
@@ -212,13 +213,13 @@ fn check_run(
     let same_run = |other: &&InstructionView| {
         if view.is_vmem() { other.is_vmem() } else { other.info.unit == Unit::Smem }
     };
-    let mut seen = IndexVec::<BlockId, bool>::default();
-    seen.resize(body.blocks.next_id(), false);
+    let mut seen = SecondaryMap::<BlockId, bool>::new();
+    seen.resize(body.blocks.len());
     let mut work = vec![(block, index)];
     while let Some((block, end)) = work.pop() {
         let start = body.blocks[block].start;
         let mut run = 0;
-        for earlier in views[start..end].iter().rev().take_while(same_run) {
+        for earlier in views.range(start..end).iter().rev().take_while(same_run) {
             run += 1;
             let loads = earlier.writes().next().is_some();
             let meet = |one: &InstructionView, other: &InstructionView| {
@@ -229,7 +230,7 @@ fn check_run(
                 faults.push(MachineFault::new(index, message));
             }
         }
-        if run == ids(start..end).len() {
+        if run == iter_entity_range(start..end).len() {
             for &before in &predecessors[block] {
                 if !std::mem::replace(&mut seen[before], true) {
                     work.push((before, body.blocks[before].end));

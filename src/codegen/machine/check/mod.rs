@@ -14,7 +14,7 @@ pub use waits::check_waits;
 
 use super::body::{InstId, MachineBody};
 use crate::codegen::isa::{Arch, check};
-use crate::index::Id;
+use cranelift_entity::EntityRef;
 
 /// Something wrong with one instruction.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, thiserror::Error)]
@@ -37,17 +37,17 @@ impl MachineFault {
 pub fn check_operands(body: &MachineBody, arch: Arch) -> Vec<MachineFault> {
     let mut faults = Vec::new();
     let mut at = InstId::new(0);
-    for (index, block) in body.blocks.enumerated() {
+    for (index, block) in body.blocks.iter() {
         if block.start != at || block.end < at {
             faults
                 .push(MachineFault::new(at, format!("{index} does not start where the one before it ends")));
         }
         at = block.end;
     }
-    if at != body.insts.next_id() {
+    if at != body.insts.next_key() {
         faults.push(MachineFault::new(at, "the blocks do not cover the body"));
     }
-    for (index, i) in body.insts.enumerated() {
+    for (index, i) in body.insts.iter() {
         if let Err(error) = check(&i.inst, arch) {
             faults.push(MachineFault::new(index, error.to_string()));
         }
@@ -61,7 +61,7 @@ mod tests {
     use crate::codegen::isa::{Inst, Modifiers, Opcode, Operand};
     use crate::codegen::machine::body::{Block, MachineInst};
     use crate::codegen::machine::text;
-    use crate::index::Packed;
+    use cranelift_entity::packed_option::PackedOption;
 
     fn faults(inst: Inst, arch: Arch) -> usize {
         let body = MachineBody {
@@ -104,7 +104,7 @@ mod tests {
         let before = body(["%0:v2", "%1:v4", "%2:v4"]);
         let faults = |sum: &str| {
             let after = body(["v[2:3]", "v[4:7]", sum]);
-            let origins = before.insts.ids().map(Packed::from).collect();
+            let origins = before.insts.keys().map(PackedOption::from).collect();
             let allocated = Allocated {
                 before: &before,
                 after: &after,

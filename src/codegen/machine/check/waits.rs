@@ -9,7 +9,8 @@ use crate::codegen::isa::{Arch, Counter, Generation, Meaning, Unit, WaitCounts};
 use crate::codegen::machine::body::{BlockId, InstId, MachineBody};
 use crate::codegen::machine::waits::{BARRIER_WITHOUT_WAITS, LdsLoads};
 use crate::codegen::rules::{EXEC, InstructionView, UsedRegisters};
-use crate::index::{Id, IndexVec};
+use crate::index::Neighbours;
+use cranelift_entity::{EntityRef, PrimaryMap, SecondaryMap};
 
 /// Instructions in flight, oldest first, by index.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Default)]
@@ -27,9 +28,9 @@ const MOST_STATES: usize = 500;
 
 struct WaitChecker<'a> {
     /// Each instruction without and with indexed VGPRs.
-    views: IndexVec<InstId, [InstructionView<'a>; 2]>,
+    views: PrimaryMap<InstId, [InstructionView<'a>; 2]>,
     /// Barriers that hand over LDS data.
-    hands_over: IndexVec<InstId, bool>,
+    hands_over: SecondaryMap<InstId, bool>,
     arch: Arch,
     lds_loads: LdsLoads,
     faults: BTreeSet<MachineFault>,
@@ -42,27 +43,28 @@ pub fn check_waits(
     arch: Arch,
     lds_loads: LdsLoads,
 ) -> Vec<MachineFault> {
-    let barriers: Vec<bool> = (before.insts.iter().filter(|i| i.inst.op.info().meaning == Meaning::Barrier))
-        .map(|i| i.inst.imm != BARRIER_WITHOUT_WAITS)
-        .collect();
+    let barriers: Vec<bool> =
+        (before.insts.values().filter(|i| i.inst.op.info().meaning == Meaning::Barrier))
+            .map(|i| i.inst.imm != BARRIER_WITHOUT_WAITS)
+            .collect();
     let mut seen_barriers = 0;
-    let mut hands_over = IndexVec::default();
-    hands_over.resize(after.insts.next_id(), false);
-    for (index, i) in after.insts.enumerated() {
+    let mut hands_over = SecondaryMap::new();
+    hands_over.resize(after.insts.len());
+    for (index, i) in after.insts.iter() {
         if i.inst.op.info().meaning == Meaning::Barrier {
             hands_over[index] = barriers.get(seen_barriers).copied().unwrap_or(true);
             seen_barriers += 1;
         }
     }
     let views =
-        after.insts.iter().map(|i| [false, true].map(|indexed| InstructionView::new(&i.inst, indexed)));
+        after.insts.values().map(|i| [false, true].map(|indexed| InstructionView::new(&i.inst, indexed)));
     let mut checker =
         WaitChecker { views: views.collect(), hands_over, arch, lds_loads, faults: BTreeSet::new() };
-    let mut entries = IndexVec::<BlockId, BTreeSet<InFlight>>::default();
-    entries.resize(after.blocks.next_id(), BTreeSet::new());
+    let mut entries = SecondaryMap::<BlockId, BTreeSet<InFlight>>::new();
+    entries.resize(after.blocks.len());
     let mut work = Vec::new();
-    if let Some(first) = entries.get_mut(BlockId::new(0)) {
-        first.insert(InFlight::default());
+    if !after.blocks.is_empty() {
+        entries[BlockId::new(0)].insert(InFlight::default());
         work.push((BlockId::new(0), InFlight::default()));
     }
     while let Some((block, mut state)) = work.pop() {

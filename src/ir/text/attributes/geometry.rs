@@ -23,7 +23,7 @@ pub(super) fn print(place: Printed<'_>, out: &mut String) -> Option<()> {
         }
         out.push_str(",\n      ");
     }
-    for dim in &geometry.dims {
+    for dim in geometry.dims.values() {
         out.push_str("dim ");
         write_symbol(out, dim.symbol.name());
         out.push('(');
@@ -92,7 +92,7 @@ pub(super) fn read(parser: &mut Parser<'_>) -> Parsed<Attach> {
         let at = parser.cursor.location();
         let symbol = dimension(&mut parser.cursor, "a dimension")?;
         let dim = parser.nodes.dim(symbol).map_err(|fault| fault.at(Some(at.clone())))?;
-        if dim != geometry.dims.next_id() {
+        if dim != geometry.dims.next_key() {
             let text = format!("the dimension {symbol} does not stand in its place");
             return Err(Diagnostic::invalid(text).at(Some(at)));
         }

@@ -17,7 +17,7 @@
 use bevy_ecs::prelude::*;
 use smallvec::{SmallVec, smallvec};
 
-use crate::index::{IndexVec, Packed, define_id};
+use crate::index::Stretches;
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::node::*;
 use crate::ir::nodes::{self, NodeBundle};
@@ -27,21 +27,23 @@ use crate::passes::loops::expand::{Base, Expansion, Iteration};
 use crate::passes::schedule::graph::numbers::EntityNumbers;
 use crate::passes::schedule::graph::view::Scheduling;
 use crate::passes::schedule::graph::words::bug;
+use cranelift_entity::packed_option::PackedOption;
+use cranelift_entity::{PrimaryMap, entity_impl};
 
-define_id! {
-    /// A place in the order of a steady state.
-    pub(crate) struct OrderPlace, ""
-}
+/// A place in the order of a steady state.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub(crate) struct OrderPlace(u32);
+entity_impl!(OrderPlace, "");
 
-define_id! {
-    /// The number of a [`Chain`]. Those of the loop's own carried values come first and have their numbers.
-    struct ChainId, ""
-}
+/// The number of a [`Chain`]. Those of the loop's own carried values come first and have their numbers.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+struct ChainId(u32);
+entity_impl!(ChainId, "");
 
-define_id! {
-    /// The number of a value that the steady state carries.
-    struct ArgumentId, ""
-}
+/// The number of a value that the steady state carries.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+struct ArgumentId(u32);
+entity_impl!(ArgumentId, "");
 
 /// A node of the loop body in the order of the steady state.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -64,7 +66,7 @@ pub(crate) struct Rebuilt {
     pub steady: Entity,
     /// For every node of the order, the nodes that stand for it now, in the prologue, the steady state and
     /// the epilogue.
-    pub copies: IndexVec<OrderPlace, PipelineCopies>,
+    pub copies: PrimaryMap<OrderPlace, PipelineCopies>,
 }
 
 /// What to do with a loop whose trip count may be shorter than the pipeline.
@@ -105,34 +107,34 @@ impl Chain {
 }
 
 /// Copies of the body's nodes for one trip; `None` where the trip leaves a node out.
-type TripCopies = IndexVec<OrderPlace, Option<Entity>>;
+type TripCopies = PrimaryMap<OrderPlace, Option<Entity>>;
 
 struct Pipeliner<'w> {
     world: &'w mut World,
     /// What the nodes are.
-    nodes: IndexVec<OrderPlace, (NodeBundle, Expansion)>,
+    nodes: PrimaryMap<OrderPlace, (NodeBundle, Expansion)>,
     ahead: u32,
     drain: Drain,
     /// Iterations of one trip.
     per_trip: u32,
-    order: &'w IndexVec<OrderPlace, PlacedNode>,
+    order: &'w PrimaryMap<OrderPlace, PlacedNode>,
     /// Places in `order`.
     place: EntityNumbers<OrderPlace>,
     /// The carried values that nodes are.
     argument: EntityNumbers<ChainId>,
-    yields: IndexVec<ChainId, Entity>,
-    chains: IndexVec<ChainId, Chain>,
+    yields: PrimaryMap<ChainId, Entity>,
+    chains: PrimaryMap<ChainId, Chain>,
     /// The chain of each node's value.
-    chain_of: IndexVec<OrderPlace, Packed<ChainId>>,
+    chain_of: PrimaryMap<OrderPlace, PackedOption<ChainId>>,
     /// All nodes that stand for each node.
-    copies: IndexVec<OrderPlace, PipelineCopies>,
+    copies: PrimaryMap<OrderPlace, PipelineCopies>,
     prologue: Vec<TripCopies>,
     epilogue: Vec<TripCopies>,
     /// The initial values as the pipeline's region sees them.
-    inits: IndexVec<ChainId, Entity>,
+    inits: PrimaryMap<ChainId, Entity>,
     /// The carried values as the steady state sees them, and as it leaves them.
-    arguments: IndexVec<ArgumentId, Entity>,
-    results: IndexVec<ArgumentId, Entity>,
+    arguments: PrimaryMap<ArgumentId, Entity>,
+    results: PrimaryMap<ArgumentId, Entity>,
 }
 
 /// Replaces the loop `node` in `region` by a pipeline of `stages` stages. The loop may be unrolled, but not
@@ -145,7 +147,7 @@ struct Pipeliner<'w> {
 pub(crate) fn pipeline(
     kernel: &mut Scheduling,
     [region, node]: [Entity; 2],
-    order: &IndexVec<OrderPlace, PlacedNode>,
+    order: &PrimaryMap<OrderPlace, PlacedNode>,
     stages: u32,
     short: Short,
     drain: Drain,
@@ -170,13 +172,13 @@ pub(crate) fn pipeline(
             shape.value(Op::IterArg(at), Operands::default()).spawn(pipeliner.world, shape.expansion);
         pipeliner.inits.push(argument);
     }
-    let mut body = pipeliner.inits.as_slice().to_vec();
+    let mut body = pipeliner.inits.as_values_slice().to_vec();
     for trip in 0..ahead {
         pipeliner.prologue_trip(trip, &mut body)?;
     }
     let steady = pipeliner.steady_state(axis, loop_trip, expansion, origin)?;
     body.push(steady);
-    body.extend(&pipeliner.results);
+    body.extend(pipeliner.results.values());
     let yields = match drain {
         Drain::Epilogue => {
             for trip in 0..ahead {
@@ -310,15 +312,15 @@ impl<'w> Pipeliner<'w> {
     fn new(
         kernel: &'w mut Scheduling,
         node: Entity,
-        order: &'w IndexVec<OrderPlace, PlacedNode>,
+        order: &'w PrimaryMap<OrderPlace, PlacedNode>,
         Pipelined { ahead, drain }: Pipelined,
     ) -> Result<Pipeliner<'w>, Diagnostic> {
         let view = kernel.view();
         let body = view.body(node)?;
         let mut place = EntityNumbers::of(body.iter().copied());
         let mut argument = EntityNumbers::of(body.iter().copied());
-        let mut nodes: IndexVec<OrderPlace, _> = Vec::with_capacity(order.len()).into();
-        for (at, placed) in order.enumerated() {
+        let mut nodes: PrimaryMap<OrderPlace, _> = Vec::with_capacity(order.len()).into();
+        for (at, placed) in order.iter() {
             place.insert(placed.node, at);
             let seen = view.node(placed.node)?;
             nodes.push((seen.bundle(), seen.piece(placed.node)));
@@ -344,14 +346,14 @@ impl<'w> Pipeliner<'w> {
             place,
             argument,
             yields,
-            chains: IndexVec::default(),
-            chain_of: vec![Packed::NONE; order.len()].into(),
+            chains: PrimaryMap::default(),
+            chain_of: vec![PackedOption::default(); order.len()].into(),
             copies: vec![PipelineCopies::new(); order.len()].into(),
             prologue: Vec::new(),
             epilogue: Vec::new(),
-            inits: IndexVec::default(),
-            arguments: IndexVec::default(),
-            results: IndexVec::default(),
+            inits: PrimaryMap::default(),
+            arguments: PrimaryMap::default(),
+            results: PrimaryMap::default(),
         })
     }
 
@@ -388,14 +390,14 @@ impl<'w> Pipeliner<'w> {
         // The loop's own carried values come first. A value that the steady state neither uses in a later
         // trip nor hands to the code after it is not carried: an accumulator that the last stage finishes and
         // that an earlier stage of the next iteration takes up in the same trip.
-        for carried in self.yields.ids() {
+        for carried in self.yields.keys() {
             let made = self.place.get(self.yields[carried]);
             let made = made.ok_or_else(unchanged)?;
             let left = self.drain == Drain::Loop || self.stage(made) == 0;
             let source = OperandSource::Carried(carried, made);
             self.chains.push(Chain { source, length: u32::from(left), first: ArgumentId::default() });
         }
-        for user in self.order.ids() {
+        for user in self.order.keys() {
             for at in 0..self.operands(user).0.len() {
                 let source = self.source(self.operands(user).0[at])?;
                 let lag = self.lag(source, self.stage(user))?;
@@ -406,7 +408,7 @@ impl<'w> Pipeliner<'w> {
                     OperandSource::Node(made) => {
                         let chains = &mut self.chains;
                         let new = || chains.push(Chain { source, length: 0, first: ArgumentId::default() });
-                        let chain = self.chain_of[made].get().unwrap_or_else(new);
+                        let chain = self.chain_of[made].expand().unwrap_or_else(new);
                         self.chain_of[made] = chain.into();
                         chain
                     }
@@ -415,7 +417,7 @@ impl<'w> Pipeliner<'w> {
             }
         }
         let mut first = ArgumentId::default();
-        for chain in &mut self.chains {
+        for chain in self.chains.values_mut() {
             chain.first = first;
             first = chain.argument(chain.length + 1);
         }
@@ -424,7 +426,7 @@ impl<'w> Pipeliner<'w> {
 
     /// The loop's carried values, as the nodes that make them.
     fn original_arguments(&self) -> Result<Vec<CarriedShape>, Diagnostic> {
-        let made = self.yields.iter().map(|&made| self.place.get(made));
+        let made = self.yields.values().map(|&made| self.place.get(made));
         made.map(|made| made.map(|made| self.shape_of(made)).ok_or_else(unchanged)).collect()
     }
 
@@ -444,7 +446,7 @@ impl<'w> Pipeliner<'w> {
         let at = match source {
             OperandSource::Outside(_) => None,
             OperandSource::Carried(carried, _) => Some(carried),
-            OperandSource::Node(made) => self.chain_of[made].get(),
+            OperandSource::Node(made) => self.chain_of[made].expand(),
         };
         let chain = at.and_then(|at| self.chains.get(at)).copied();
         chain.ok_or_else(|| bug("a value that a pipelined loop does not carry"))
@@ -468,7 +470,7 @@ impl<'w> Pipeliner<'w> {
 
     fn prologue_trip(&mut self, trip: u32, body: &mut Vec<Entity>) -> Result<(), Diagnostic> {
         self.prologue.push(vec![None; self.order.len()].into());
-        for place in self.order.ids() {
+        for place in self.order.keys() {
             // Trip `trip` of the prologue is trip `trip - ahead` of the loop.
             let Some(ahead) = trip.checked_sub(self.stage(place)) else { continue };
             let mut operands = self.operands(place).0.clone();
@@ -501,7 +503,7 @@ impl<'w> Pipeliner<'w> {
     ) -> Result<Entity, Diagnostic> {
         let mut init: SmallVec<[Entity; 4]> = SmallVec::new();
         let mut shapes: SmallVec<[CarriedShape; 4]> = SmallVec::new();
-        for chain in self.chains.clone().iter().copied() {
+        for chain in self.chains.clone().values().copied() {
             let made = Self::made_by(chain.source).ok_or_else(|| bug("a chain without source"))?;
             for lag in 1..=chain.length {
                 let from = self.ahead.checked_sub(lag).and_then(|p| self.prologue[p as usize][made]);
@@ -511,15 +513,15 @@ impl<'w> Pipeliner<'w> {
                     _ => return Err(bug("a steady state begins with what the prologue does not make")),
                 });
                 let shape = self.shape_of(made);
-                let number = self.arguments.next_id().as_u32();
+                let number = self.arguments.next_key().as_u32();
                 let argument = shape.value(Op::IterArg(number), Operands::default());
                 self.arguments.push(argument.spawn(self.world, shape.expansion));
                 shapes.push(shape);
             }
         }
         let mut copies: TripCopies = vec![None; self.order.len()].into();
-        let mut body = self.arguments.as_slice().to_vec();
-        for place in self.order.ids() {
+        let mut body = self.arguments.as_values_slice().to_vec();
+        for place in self.order.keys() {
             let mut operands = self.operands(place).0.clone();
             for operand in &mut operands {
                 let source = self.source(*operand)?;
@@ -540,10 +542,10 @@ impl<'w> Pipeliner<'w> {
             body.push(copy);
         }
         let mut yields = SmallVec::new();
-        for chain in self.chains.iter().filter(|chain| chain.length > 0) {
+        for chain in self.chains.values().filter(|chain| chain.length > 0) {
             let made = Self::made_by(chain.source).and_then(|made| copies[made]);
             yields.push(made.ok_or_else(|| bug("a chain without source"))?);
-            yields.extend_from_slice(&self.arguments[chain.first..chain.argument(chain.length)]);
+            yields.extend_from_slice(self.arguments.range(chain.first..chain.argument(chain.length)));
         }
         let steady = NodeBundle { operands: Operands(init), ..NodeBundle::effect(Op::Iterate(axis), origin) };
         let steady = steady.spawn(self.world, (expansion, (Body(body), Yields(yields), trip)));
@@ -556,7 +558,7 @@ impl<'w> Pipeliner<'w> {
 
     fn epilogue_trip(&mut self, trip: u32, body: &mut Vec<Entity>) -> Result<(), Diagnostic> {
         self.epilogue.push(vec![None; self.order.len()].into());
-        for place in self.order.ids() {
+        for place in self.order.keys() {
             // A node that is this far ahead belongs to no iteration.
             if trip >= self.stage(place) {
                 continue;
@@ -583,14 +585,14 @@ impl<'w> Pipeliner<'w> {
 
     /// The carried values as the loop leaves them.
     fn values_of_the_loop(&self) -> Result<SmallVec<[Entity; 4]>, Diagnostic> {
-        let carried = self.chains.iter().take(self.yields.len());
+        let carried = self.chains.values().take(self.yields.len());
         let last = carried.map(|chain| self.results.get(chain.first).copied());
         last.map(|value| value.ok_or_else(|| bug("a carried value without end"))).collect()
     }
 
     /// The loop's carried values after the last iteration.
     fn final_values(&self) -> Result<SmallVec<[Entity; 4]>, Diagnostic> {
-        let carried = self.chains.iter().take(self.yields.len());
+        let carried = self.chains.values().take(self.yields.len());
         let last = carried.map(|chain| {
             let made = Self::made_by(chain.source)?;
             match self.stage(made).checked_sub(1) {

@@ -5,7 +5,7 @@
 //! registers to hold them in the meantime.
 
 use super::pipeline::{OrderPlace, PlacedNode};
-use crate::index::{Id, IndexVec};
+use crate::index::Neighbours;
 use crate::ir::node::Op;
 use crate::ir::nodes::Bug;
 use crate::passes::schedule::graph::assignment::Assignment;
@@ -13,6 +13,7 @@ use crate::passes::schedule::graph::dependence_graph::NodeId;
 use crate::passes::schedule::graph::dependences::LoopGraph;
 use crate::passes::schedule::graph::resources::Class;
 use crate::passes::schedule::graph::view::SchedulerView;
+use cranelift_entity::{EntityRef, PrimaryMap};
 
 /// Registers that addresses, masks and the like take in addition to values.
 pub(crate) const BESIDE_VALUES: u32 = 20;
@@ -34,7 +35,7 @@ struct LoopValues<'a> {
     found: &'a LoopGraph,
     assignment: &'a Assignment,
     /// Registers of each node's result; none for products, which stay in those of their accumulators.
-    width: IndexVec<NodeId, u32>,
+    width: PrimaryMap<NodeId, u32>,
     /// Registers of carried values.
     carried: u32,
 }
@@ -43,7 +44,7 @@ impl<'a> LoopValues<'a> {
     fn of(found: &'a LoopGraph, assignment: &'a Assignment) -> LoopValues<'a> {
         let mut width = found.graph.table(0);
         let mut carried = 0;
-        for (node, width) in found.nodes.iter().zip(&mut width) {
+        for (node, width) in found.nodes.values().zip(width.values_mut()) {
             if let Op::IterArg(_) = node.op {
                 carried += node.registers;
             } else if !matches!(node.op, Op::Mma(_) | Op::ScaledMma(_)) {
@@ -54,10 +55,10 @@ impl<'a> LoopValues<'a> {
     }
 
     /// Most registers that are occupied at once; `at` gives the place of each node in the order.
-    fn peak(&self, at: &IndexVec<NodeId, OrderPlace>, length: usize) -> u32 {
-        let mut change: IndexVec<OrderPlace, i64> = vec![0; length + 2].into();
+    fn peak(&self, at: &PrimaryMap<NodeId, OrderPlace>, length: usize) -> u32 {
+        let mut change: PrimaryMap<OrderPlace, i64> = vec![0; length + 2].into();
         let mut always = i64::from(self.carried);
-        for (node, &width) in self.width.enumerated().filter(|(_, width)| **width > 0) {
+        for (node, &width) in self.width.iter().filter(|(_, width)| **width > 0) {
             let mut last = at[node];
             let mut trips = 0;
             for edge in self.found.graph.leaving(node).iter().filter(|e| e.to < self.found.body_end) {
@@ -79,7 +80,7 @@ impl<'a> LoopValues<'a> {
         }
         let mut now = always;
         let mut most = now;
-        for &change in &change {
+        for &change in change.values() {
             now += change;
             most = most.max(now);
         }
@@ -136,7 +137,7 @@ pub(crate) fn relieve(
 }
 
 /// The place of each node of the graph in an order.
-pub(super) fn places(found: &LoopGraph, order: &[NodeId]) -> IndexVec<NodeId, OrderPlace> {
+pub(super) fn places(found: &LoopGraph, order: &[NodeId]) -> PrimaryMap<NodeId, OrderPlace> {
     let mut at = found.graph.table(OrderPlace::default());
     order.iter().enumerate().for_each(|(place, &node)| at[node] = OrderPlace::new(place));
     at
@@ -148,8 +149,8 @@ fn latest(
     view: SchedulerView,
     found: &LoopGraph,
     assignment: &Assignment,
-    at: &IndexVec<NodeId, OrderPlace>,
-) -> IndexVec<NodeId, OrderPlace> {
+    at: &PrimaryMap<NodeId, OrderPlace>,
+) -> PrimaryMap<NodeId, OrderPlace> {
     let mut latest = at.clone();
     for node in found.body().filter(|&node| reads(found, node)) {
         let (own, here) = (assignment.stage(node), at[node]);
@@ -174,8 +175,8 @@ pub(super) fn before_overwritten(
     view: SchedulerView,
     found: &LoopGraph,
     assignment: &Assignment,
-    at: &IndexVec<NodeId, OrderPlace>,
-    latest: &mut IndexVec<NodeId, OrderPlace>,
+    at: &PrimaryMap<NodeId, OrderPlace>,
+    latest: &mut PrimaryMap<NodeId, OrderPlace>,
 ) {
     for buffer in &found.buffers {
         let copies = view.copies(buffer.buffer).max(1);
@@ -202,7 +203,7 @@ pub(crate) fn placed(
     found: &LoopGraph,
     assignment: &Assignment,
     order: &[NodeId],
-) -> IndexVec<OrderPlace, PlacedNode> {
+) -> PrimaryMap<OrderPlace, PlacedNode> {
     let placed = |&n: &NodeId| PlacedNode { node: found.graph.nodes()[n].entity, stage: assignment.stage(n) };
     order.iter().map(placed).collect()
 }

@@ -8,7 +8,6 @@ use super::copies::{self, NotGiven, SharedCopies, TooLarge};
 use super::pipeline::{OrderPlace, PlacedNode, Rebuilt, Short, pipeline};
 use super::unroll::{NotUnrolled, unroll};
 use super::{lifetimes, pressure};
-use crate::index::IndexVec;
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::node::*;
 use crate::ir::nodes::{self, Bug};
@@ -21,6 +20,7 @@ use crate::passes::schedule::graph::dependence_graph::NodeId;
 use crate::passes::schedule::graph::dependences::LoopGraph;
 use crate::passes::schedule::graph::view::{SchedulerView, Scheduling};
 use crate::passes::schedule::graph::words::bug;
+use cranelift_entity::PrimaryMap;
 
 /// Why a loop stays as it is, although its assignment is legal.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -92,7 +92,7 @@ pub(crate) fn rebuild(
     assignment: &Assignment,
     request: Request,
     checks: Checks,
-) -> Result<(IndexVec<OrderPlace, PlacedNode>, Rebuilt), NotRebuilt> {
+) -> Result<(PrimaryMap<OrderPlace, PlacedNode>, Rebuilt), NotRebuilt> {
     let stages = assignment.stages();
     let short = short(kernel.world, kernel.root, node, stages, request.drain)?;
     if carries_condition(kernel.view(), found, assignment) {
@@ -103,7 +103,7 @@ pub(crate) fn rebuild(
     let order = pressure::placed(found, assignment, &numbers);
     if stages == 1 {
         reorder_body(kernel, node, found, &order);
-        let copies = order.iter().map(|placed| smallvec![placed.node]).collect();
+        let copies = order.values().map(|placed| smallvec![placed.node]).collect();
         return Ok((order, Rebuilt { whole: node, steady: node, copies }));
     }
     let most = kernel.view().most_iterations(node)?;
@@ -189,10 +189,10 @@ fn reorder_body(
     kernel: &mut Scheduling,
     node: Entity,
     found: &LoopGraph,
-    order: &IndexVec<OrderPlace, PlacedNode>,
+    order: &PrimaryMap<OrderPlace, PlacedNode>,
 ) {
     let carried = found.body().filter(|&n| found.is_carried(n));
     let mut body: SmallVec<[Entity; 64]> = carried.map(|n| found.graph.nodes()[n].entity).collect();
-    body.extend(order.iter().map(|placed| placed.node));
+    body.extend(order.values().map(|placed| placed.node));
     walk::set_body(kernel.world, node, &body);
 }

@@ -13,7 +13,6 @@ use super::evaluation::{Evaluation, Part, ScheduleByName, ScheduleValue, Stop, W
 use super::reorder::ClusterPiece;
 use super::selection;
 use super::tags::{TagIndex, Tagged};
-use crate::index::IndexVec;
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::node::*;
 use crate::ir::node_map::NodeSet;
@@ -34,6 +33,7 @@ use crate::passes::schedule::graph::view::Scheduling;
 use crate::passes::schedule::graph::words::bug;
 use crate::passes::schedule::judge::verify::{broken, broken_fault, early_fault, too_few_fault};
 use crate::passes::schedule::judge::wave_groups;
+use cranelift_entity::PrimaryMap;
 
 /// Evaluates the schedule that the options bring.
 ///
@@ -380,7 +380,7 @@ impl Evaluation<'_, '_> {
         })?;
         self.tags = None;
         let place: EntityNumbers<OrderPlace> =
-            EntityNumbers::in_order(order.iter().map(|placed| placed.node));
+            EntityNumbers::in_order(order.values().map(|placed| placed.node));
         for value in &mut self.values {
             if let ScheduleValue::Nodes(nodes) = value {
                 *nodes = nodes
@@ -406,7 +406,7 @@ impl Evaluation<'_, '_> {
         let interval = pipeline.initiation_interval() as u32;
         let nodes = found.graph.nodes();
         let number: EntityNumbers<NodeId> = EntityNumbers::in_order(found.body_entities());
-        let mut cycles: IndexVec<NodeId, Option<u32>> = found.graph.table(None);
+        let mut cycles: PrimaryMap<NodeId, Option<u32>> = found.graph.table(None);
         for (stage_number, stage) in pipeline.stages.iter().enumerate() {
             for (slot, lists) in stage.slots.iter().enumerate() {
                 for &list in lists {
@@ -447,7 +447,7 @@ impl Evaluation<'_, '_> {
                 .note("it is written here", self.place(node))
                 .help("put it into a slot of a stage"));
         }
-        Ok(Assignment { interval, cycles: cycles.iter().map(|cycle| cycle.unwrap_or_default()).collect() })
+        Ok(Assignment { interval, cycles: cycles.values().map(|cycle| cycle.unwrap_or_default()).collect() })
     }
 
     /// Whether the epilogue can be left out, as the author asks.
@@ -470,11 +470,11 @@ impl Evaluation<'_, '_> {
 
 /// Infers the places of conversions and of nodes that take no time: as late as their first user allows.
 /// Barriers of the author and junctions come after the nodes that they wait for.
-pub(crate) fn infer(found: &LoopGraph, cycles: &mut IndexVec<NodeId, Option<u32>>) {
+pub(crate) fn infer(found: &LoopGraph, cycles: &mut PrimaryMap<NodeId, Option<u32>>) {
     let graph = &found.graph;
     let is_cast = |n: NodeId| matches!(found.op(n), Some(Op::Convert(_)));
     let is_fence = |n: NodeId| n >= found.body_end || found.is_fence(n);
-    for n in graph.nodes().ids().filter(|&n| is_fence(n)) {
+    for n in graph.nodes().keys().filter(|&n| is_fence(n)) {
         let before = graph.entering(n).filter(|e| e.distance == 0).filter_map(|e| cycles[e.from]);
         let after = || graph.leaving(n).iter().filter(|e| e.distance == 0).filter_map(|e| cycles[e.to]).min();
         cycles[n] = cycles[n].or(before.max()).or_else(after);

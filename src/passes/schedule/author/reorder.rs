@@ -4,11 +4,11 @@
 use crate::passes::schedule::graph::dependence_graph::NodeId;
 use bevy_ecs::prelude::*;
 
-use crate::index::{IndexVec, ids};
 use crate::ir::node::*;
 use crate::ir::nodes::NodeBundle;
 use crate::passes::schedule::graph::dependences::LoopGraph;
 use crate::passes::schedule::graph::numbers::EntityNumbers;
+use cranelift_entity::{PrimaryMap, iter_entity_range};
 
 /// A part of a cluster.
 #[derive(Copy, Clone, PartialEq, Debug)]
@@ -34,8 +34,8 @@ pub(crate) enum Disorder {
 struct EmissionOrder<'a> {
     found: &'a LoopGraph,
     /// Position among the clusters' pieces, plus one; zero for nodes that no cluster names.
-    named: IndexVec<NodeId, u32>,
-    emitted: IndexVec<NodeId, bool>,
+    named: PrimaryMap<NodeId, u32>,
+    emitted: PrimaryMap<NodeId, bool>,
     /// Nodes whose predecessors are being emitted.
     open: Vec<NodeId>,
     out: Vec<Entity>,
@@ -79,7 +79,7 @@ pub(crate) fn reorder_counted(
     let emitted = found.graph.table(false);
     let (open, out) = (Vec::new(), Vec::with_capacity(found.nodes.len() + 16));
     let mut walk = EmissionOrder { found, named, emitted, open, out, steps: 0 };
-    ids(NodeId::default()..first).try_for_each(|node| walk.emit(node))?;
+    iter_entity_range(NodeId::default()..first).try_for_each(|node| walk.emit(node))?;
     // Room is left for insertions: nothing is spawned before the clusters are known to be right.
     let mut inserted = Vec::new();
     let mut named = order.into_iter();

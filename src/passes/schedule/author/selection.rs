@@ -70,9 +70,9 @@ impl Evaluation<'_, '_> {
         parts: u32,
     ) -> Result<Vec<Vec<Entity>>, Diagnostic> {
         let dims = self.kernel.view().dims()?.0.clone();
-        let dim = dims.iter().position(|&d| d == symbol).and_then(|at| u8::try_from(at).ok()).map(Dim);
+        let dim = dims.values().position(|&d| d == symbol).and_then(|at| u8::try_from(at).ok()).map(Dim);
         let dim = dim.ok_or_else(|| {
-            let names: Vec<&str> = dims.iter().map(|dim| dim.name()).collect();
+            let names: Vec<&str> = dims.values().map(|dim| dim.name()).collect();
             let fault = self.fault(format!("the kernel has no dimension {symbol}"));
             fault.help(format!("its dimensions are {}", names.join(", ")))
         })?;

@@ -4,7 +4,6 @@
 use bevy_ecs::prelude::*;
 use rustc_hash::FxHashMap;
 
-use crate::index::IndexVec;
 use crate::ir::diagnostic::{Diagnostic, Kind};
 use crate::ir::node::{Drain, Op};
 use crate::ir::schedule::table::{Checks, LoopTable, ScheduleTable, TableRow};
@@ -25,6 +24,7 @@ use crate::passes::schedule::judge::usage;
 use crate::passes::schedule::judge::usage::Overused;
 use crate::passes::schedule::judge::verify::{Broken, broken, broken_fault, early_fault, too_few_fault};
 use crate::spelling::closest;
+use cranelift_entity::PrimaryMap;
 
 /// The most nodes that prologue, steady state and epilogue may have together: as many as a kernel may have.
 const MOST_NODES: u64 = 1 << 16;
@@ -173,11 +173,14 @@ impl TableJudge<'_, '_> {
     }
 
     /// Cycles of all nodes, and the row of each node of the body.
-    fn assignment(&self, found: &LoopGraph) -> Result<(Assignment, IndexVec<NodeId, &TableRow>), Diagnostic> {
+    fn assignment(
+        &self,
+        found: &LoopGraph,
+    ) -> Result<(Assignment, PrimaryMap<NodeId, &TableRow>), Diagnostic> {
         let keys = keys(found);
         let body = || found.body().map(|number| keys[number].as_str());
         let numbers: FxHashMap<&str, NodeId> = body().zip(found.body()).collect();
-        let mut rows: IndexVec<NodeId, Option<&TableRow>> = vec![None; found.nodes.len()].into();
+        let mut rows: PrimaryMap<NodeId, Option<&TableRow>> = vec![None; found.nodes.len()].into();
         for row in &self.table.rows {
             let Some(&number) = numbers.get(&*row.key) else {
                 let text = format!("loop {} has no node {}", self.table.number, row.key);
@@ -189,8 +192,8 @@ impl TableJudge<'_, '_> {
             };
             rows[number] = Some(row);
         }
-        let mut complete: IndexVec<NodeId, &TableRow> = IndexVec::default();
-        for (number, &row) in rows.enumerated() {
+        let mut complete: PrimaryMap<NodeId, &TableRow> = PrimaryMap::default();
+        for (number, &row) in rows.iter() {
             complete.push(row.ok_or_else(|| {
                 let node = found.graph.nodes()[number].entity;
                 let text = format!("{} ({}) has no cycle", self.describe(found, number), keys[number]);
@@ -199,7 +202,7 @@ impl TableJudge<'_, '_> {
                     .help("give every node of the loop a row")
             })?);
         }
-        let mut cycles: IndexVec<NodeId, u32> = complete.iter().map(|row| row.cycle).collect();
+        let mut cycles: PrimaryMap<NodeId, u32> = complete.values().map(|row| row.cycle).collect();
         for junction in found.junctions() {
             let entering = found.graph.entering(junction);
             let last = entering.filter_map(|edge| cycles.get(edge.from)).max();
@@ -213,7 +216,7 @@ impl TableJudge<'_, '_> {
         &self,
         found: &LoopGraph,
         assignment: &Assignment,
-        rows: &IndexVec<NodeId, &TableRow>,
+        rows: &PrimaryMap<NodeId, &TableRow>,
     ) -> Result<(), Diagnostic> {
         let Some(Broken { edge, legal }) = broken(found, assignment, Checks::Machine) else {
             return Ok(());
@@ -252,7 +255,7 @@ impl TableJudge<'_, '_> {
         model: &ResourceModel,
         assignment: &Assignment,
         over: Overused,
-        rows: &IndexVec<NodeId, &TableRow>,
+        rows: &PrimaryMap<NodeId, &TableRow>,
     ) -> Diagnostic {
         let Overused { slot, resource, used } = over;
         let units = model.units[resource as usize];

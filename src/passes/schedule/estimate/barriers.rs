@@ -4,11 +4,11 @@ use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
 
 use super::steps::{TripControl, TripStep};
-use crate::index::IndexVec;
 use crate::passes::schedule::apply::copies::PlannedCopies;
 use crate::passes::schedule::graph::assignment::Assignment;
 use crate::passes::schedule::graph::dependence_graph::NodeId;
 use crate::passes::schedule::graph::dependences::LoopGraph;
+use cranelift_entity::PrimaryMap;
 
 /// An access of one of a loop's LDS buffers.
 #[derive(Copy, Clone)]
@@ -32,7 +32,7 @@ pub(super) fn placed(
     order: &[NodeId],
     copies: &PlannedCopies,
 ) -> Vec<TripStep> {
-    let mut access: IndexVec<NodeId, Option<TripAccess>> = found.graph.table(None);
+    let mut access: PrimaryMap<NodeId, Option<TripAccess>> = found.graph.table(None);
     let mut buffers: SmallVec<[Entity; 4]> = SmallVec::new();
     for fill in &found.buffers {
         let buffer = buffers.iter().position(|&known| known == fill.buffer).unwrap_or_else(|| {

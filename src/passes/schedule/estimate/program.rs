@@ -9,12 +9,12 @@ use super::trip::PlannedTrip;
 use crate::codegen::target::{
     CostKind, DeviceModel, DeviceParameter, LdsKind, SHARED_LINE, TURN, VectorKind,
 };
-use crate::index::IndexVec;
 use crate::ir::nodes::{self, Bug};
 use crate::passes::schedule::graph::dependence_graph::{Dependence, Edge, NodeId};
 use crate::passes::schedule::graph::dependences::LoopGraph;
 use crate::passes::schedule::graph::resources::Class;
 use crate::passes::schedule::graph::view::SchedulerView;
+use cranelift_entity::PrimaryMap;
 
 /// Bytes of an instruction that waits.
 const WAIT_BYTES: u32 = 4;
@@ -162,10 +162,10 @@ struct ProgramWriter<'a> {
     device: &'static DeviceModel,
     program: TripProgram,
     /// For each load, the rows of its tile.
-    rows: IndexVec<NodeId, TileRows>,
+    rows: PrimaryMap<NodeId, TileRows>,
     /// The instruction that makes the value of each node, and the one that waits for its operands.
-    maker: IndexVec<NodeId, Option<u32>>,
-    taker: IndexVec<NodeId, Option<u32>>,
+    maker: PrimaryMap<NodeId, Option<u32>>,
+    taker: PrimaryMap<NodeId, Option<u32>>,
 }
 
 impl TripProgram {
@@ -445,7 +445,7 @@ impl ProgramWriter<'_> {
     fn operands(&mut self) {
         let (graph, assignment) = (&self.found.graph, &self.trip.assignment);
         let mut open: Vec<(NodeId, u32)> = Vec::new();
-        for (node, taker) in self.taker.enumerated() {
+        for (node, taker) in self.taker.iter() {
             let Some(taker) = *taker else { continue };
             let mut operands: SmallVec<[TripOperand; 4]> = SmallVec::new();
             open.clear();

@@ -5,7 +5,6 @@ use bevy_ecs::prelude::*;
 
 use super::steps::{TripControl, TripStep, WaveHalves};
 use super::trip::PlannedTrip;
-use crate::index::IndexVec;
 use crate::ir::expr::Symbol;
 use crate::ir::layout::Dim;
 use crate::ir::nodes::Bug;
@@ -20,6 +19,7 @@ use crate::passes::schedule::graph::coordinates::coordinate;
 use crate::passes::schedule::graph::dependence_graph::NodeId;
 use crate::passes::schedule::graph::dependences::LoopGraph;
 use crate::passes::schedule::graph::view::SchedulerView;
+use cranelift_entity::PrimaryMap;
 
 /// Why a schedule has no sketch.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -51,7 +51,7 @@ struct Sketch<'a> {
     found: &'a LoopGraph,
     tagged: &'a TaggedNodes,
     values: Vec<SketchedValue>,
-    cycles: IndexVec<NodeId, Option<u32>>,
+    cycles: PrimaryMap<NodeId, Option<u32>>,
     interval: u32,
     /// Copies of every LDS buffer that the schedule asks for.
     copies: Option<u32>,
@@ -77,7 +77,7 @@ pub(crate) fn sketch(
         sketch.values.extend(values);
     }
     let Sketch { cycles, interval, copies, steps, halves, .. } = sketch;
-    let cycles = cycles.iter().map(|cycle| cycle.unwrap_or_default()).collect();
+    let cycles = cycles.values().map(|cycle| cycle.unwrap_or_default()).collect();
     let assignment = Assignment { interval, cycles };
     let copies = match copies {
         Some(copies) => copies::of_all(view, found, copies)??,
@@ -169,7 +169,7 @@ impl Sketch<'_> {
     }
 
     fn by_dim(&self, list: ValueId, symbol: Symbol, parts: u32) -> Result<Vec<Vec<NodeId>>, NotSketched> {
-        let dim = self.view.dims()?.0.iter().position(|&dim| dim == symbol);
+        let dim = self.view.dims()?.0.values().position(|&dim| dim == symbol);
         let dim = dim.and_then(|at| u8::try_from(at).ok()).map(Dim).ok_or(NotSketched::Operation)?;
         let nodes = self.nodes(list)?;
         let place = |&node: &NodeId| coordinate(self.view, self.found.graph.nodes()[node].entity, dim);

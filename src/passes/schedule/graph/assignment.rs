@@ -1,7 +1,7 @@
 //! What a scheduler decides: a cycle for every node of a loop body.
 
 use super::dependence_graph::{DependenceGraph, NodeId};
-use crate::index::IndexVec;
+use cranelift_entity::PrimaryMap;
 
 /// Cycles of the nodes of a [`DependenceGraph`], and how often an iteration starts.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
@@ -9,7 +9,7 @@ pub struct Assignment {
     /// Cycles from the start of one iteration to the start of the next; at least 1.
     pub interval: u32,
     /// Cycle of each node since the start of its iteration, by number.
-    pub cycles: IndexVec<NodeId, u32>,
+    pub cycles: PrimaryMap<NodeId, u32>,
 }
 
 impl Assignment {
@@ -25,7 +25,7 @@ impl Assignment {
 
     /// Number of pipeline stages.
     pub fn stages(&self) -> u32 {
-        self.cycles.iter().max().map_or(1, |&last| last / self.interval + 1)
+        self.cycles.values().max().map_or(1, |&last| last / self.interval + 1)
     }
 
     /// True if every dependence of the graph holds: `cycle(to) + distance * interval >= cycle(from) +

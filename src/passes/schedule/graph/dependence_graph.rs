@@ -9,17 +9,18 @@
 use bevy_ecs::prelude::Entity;
 
 use super::resources::Class;
-use crate::index::{Id, IndexVec, define_id};
+use crate::index::{Neighbours, Stretches};
+use cranelift_entity::{EntityRef, PrimaryMap, entity_impl};
 
-define_id! {
-    /// The number of a node of a [`DependenceGraph`].
-    pub struct NodeId, ""
-}
+/// The number of a node of a [`DependenceGraph`].
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct NodeId(u32);
+entity_impl!(NodeId, "");
 
-define_id! {
-    /// The number of an edge of a [`DependenceGraph`].
-    struct EdgeId, ""
-}
+/// The number of an edge of a [`DependenceGraph`].
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+struct EdgeId(u32);
+entity_impl!(EdgeId, "");
 
 /// A node of the graph.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -64,56 +65,56 @@ pub struct Edge {
 /// The dependences of one loop body.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct DependenceGraph {
-    nodes: IndexVec<NodeId, GraphNode>,
+    nodes: PrimaryMap<NodeId, GraphNode>,
     /// Sorted by `from`, then by `to`.
-    edges: IndexVec<EdgeId, Edge>,
+    edges: PrimaryMap<EdgeId, Edge>,
     /// Where the edges of each node begin in `edges`, plus the end of the last.
-    leaving: IndexVec<NodeId, EdgeId>,
+    leaving: PrimaryMap<NodeId, EdgeId>,
     /// The edges, sorted by the node they enter.
-    by_target: IndexVec<EdgeId, EdgeId>,
+    by_target: PrimaryMap<EdgeId, EdgeId>,
     /// Where those of each node begin in `by_target`, plus the end of the last.
-    entering: IndexVec<NodeId, EdgeId>,
+    entering: PrimaryMap<NodeId, EdgeId>,
 }
 
 impl DependenceGraph {
     /// A graph of these nodes and edges. Edges that refer to nodes out of range are left out.
-    pub fn new(nodes: IndexVec<NodeId, GraphNode>, mut edges: Vec<Edge>) -> DependenceGraph {
-        let end = nodes.next_id();
+    pub fn new(nodes: PrimaryMap<NodeId, GraphNode>, mut edges: Vec<Edge>) -> DependenceGraph {
+        let end = nodes.next_key();
         edges.retain(|edge| edge.from < end && edge.to < end);
-        let edges: IndexVec<EdgeId, Edge> = edges.into();
-        let (leaving, by_source) = grouped(end, edges.iter().map(|edge| edge.from));
-        let mut edges: IndexVec<EdgeId, Edge> = by_source.iter().map(|&edge| edges[edge]).collect();
-        for own in leaving.as_slice().windows(2) {
-            edges[own[0]..own[1]].sort_by_key(|edge| (edge.to, edge.distance, edge.kind));
+        let edges: PrimaryMap<EdgeId, Edge> = edges.into();
+        let (leaving, by_source) = grouped(end, edges.values().map(|edge| edge.from));
+        let mut edges: PrimaryMap<EdgeId, Edge> = by_source.values().map(|&edge| edges[edge]).collect();
+        for own in leaving.as_values_slice().windows(2) {
+            edges.range_mut(own[0]..own[1]).sort_by_key(|edge| (edge.to, edge.distance, edge.kind));
         }
-        let (entering, by_target) = grouped(end, edges.iter().map(|edge| edge.to));
+        let (entering, by_target) = grouped(end, edges.values().map(|edge| edge.to));
         DependenceGraph { nodes, edges, leaving, by_target, entering }
     }
 
     /// All nodes, in program order; junctions after them.
-    pub fn nodes(&self) -> &IndexVec<NodeId, GraphNode> {
+    pub fn nodes(&self) -> &PrimaryMap<NodeId, GraphNode> {
         &self.nodes
     }
 
     /// A table with the same value for all nodes.
-    pub(crate) fn table<T: Clone>(&self, value: T) -> IndexVec<NodeId, T> {
+    pub(crate) fn table<T: Clone>(&self, value: T) -> PrimaryMap<NodeId, T> {
         vec![value; self.nodes.len()].into()
     }
 
     /// All edges, by the node they leave.
     pub fn edges(&self) -> &[Edge] {
-        self.edges.as_slice()
+        self.edges.as_values_slice()
     }
 
     /// Edges that leave a node.
     pub fn leaving(&self, node: NodeId) -> &[Edge] {
-        &self.edges[self.leaving[node]..self.leaving[node.next()]]
+        self.edges.range(self.leaving[node]..self.leaving[node.next()])
     }
 
     /// Edges that enter a node.
     pub fn entering(&self, node: NodeId) -> impl Iterator<Item = &Edge> {
         let range = self.entering[node]..self.entering[node.next()];
-        self.by_target[range].iter().map(|&edge| &self.edges[edge])
+        self.by_target.range(range).iter().map(|&edge| &self.edges[edge])
     }
 }
 
@@ -122,19 +123,17 @@ impl DependenceGraph {
 fn grouped(
     end: NodeId,
     keys: impl ExactSizeIterator<Item = NodeId> + Clone,
-) -> (IndexVec<NodeId, EdgeId>, IndexVec<EdgeId, EdgeId>) {
-    let mut next: IndexVec<NodeId, u32> = IndexVec::default();
-    next.resize(end, 0);
+) -> (PrimaryMap<NodeId, EdgeId>, PrimaryMap<EdgeId, EdgeId>) {
+    let mut next: PrimaryMap<NodeId, u32> = vec![0; end.index()].into();
     keys.clone().for_each(|key| next[key] += 1);
-    let mut starts: IndexVec<NodeId, EdgeId> = Vec::with_capacity(next.len() + 1).into();
+    let mut starts: PrimaryMap<NodeId, EdgeId> = Vec::with_capacity(next.len() + 1).into();
     let mut start = 0;
-    for count in &mut next {
+    for count in next.values_mut() {
         starts.push(EdgeId::from_u32(start));
         start += std::mem::replace(count, start);
     }
     starts.push(EdgeId::from_u32(start));
-    let mut sorted: IndexVec<EdgeId, EdgeId> = IndexVec::default();
-    sorted.resize(EdgeId::from_u32(start), EdgeId::default());
+    let mut sorted: PrimaryMap<EdgeId, EdgeId> = vec![EdgeId::default(); start as usize].into();
     for (edge, key) in keys.enumerate() {
         sorted[EdgeId::from_u32(next[key])] = EdgeId::new(edge);
         next[key] += 1;

@@ -15,13 +15,14 @@ use super::dependence_graph::{Dependence, DependenceGraph, Edge, GraphNode, Node
 use super::numbers::EntityNumbers;
 use super::resources::{Class, ResourceModel};
 use super::view::SchedulerView;
-use crate::index::{Id, IndexVec, ids};
+use crate::index::{Neighbours, Stretches};
 use crate::ir::access_flags::MemoryAccessFlags;
 use crate::ir::mapping::Mapping;
 use crate::ir::node::*;
 use crate::ir::nodes::{Bug, ExpandedNodeItem};
 use crate::ir::op::{MemoryEffect, OpUnit};
 use crate::passes::loops::expand::{Base, Expansion};
+use cranelift_entity::{EntityRef, PrimaryMap, iter_entity_range};
 
 /// A loop body as schedulers see it.
 #[derive(Clone, PartialEq, Debug)]
@@ -31,7 +32,7 @@ pub struct LoopGraph {
     /// The end of the body: nodes from this one on are junctions.
     pub body_end: NodeId,
     /// What the nodes of the body are.
-    pub nodes: IndexVec<NodeId, BodyNode>,
+    pub nodes: PrimaryMap<NodeId, BodyNode>,
     /// LDS buffers that every iteration fills anew; for each, the iterations of a trip in order.
     pub buffers: SmallVec<[LoopBuffer; 4]>,
 }
@@ -62,17 +63,17 @@ pub struct BodyNode {
 impl LoopGraph {
     /// The nodes of the body.
     pub fn body(&self) -> impl DoubleEndedIterator<Item = NodeId> + ExactSizeIterator + use<> {
-        ids(NodeId::default()..self.body_end)
+        iter_entity_range(NodeId::default()..self.body_end)
     }
 
     /// The junctions.
     pub fn junctions(&self) -> impl DoubleEndedIterator<Item = NodeId> + ExactSizeIterator + use<> {
-        ids(self.body_end..self.graph.nodes().next_id())
+        iter_entity_range(self.body_end..self.graph.nodes().next_key())
     }
 
     /// The nodes of the body in the world.
     pub(crate) fn body_entities(&self) -> impl Iterator<Item = Entity> + Clone {
-        self.graph.nodes()[NodeId::default()..self.body_end].iter().map(|node| node.entity)
+        self.graph.nodes().range(NodeId::default()..self.body_end).iter().map(|node| node.entity)
     }
 
     /// What a node does; nothing for a junction.
@@ -310,8 +311,8 @@ pub(crate) fn class_of(view: SchedulerView, node: &ExpandedNodeItem) -> Class {
 struct Finder<'a> {
     view: SchedulerView<'a>,
     model: &'a ResourceModel,
-    nodes: IndexVec<NodeId, GraphNode>,
-    body: IndexVec<NodeId, BodyNode>,
+    nodes: PrimaryMap<NodeId, GraphNode>,
+    body: PrimaryMap<NodeId, BodyNode>,
     edges: Vec<Edge>,
     /// Number of each node.
     number: EntityNumbers<NodeId>,
@@ -397,7 +398,7 @@ impl<'a> Finder<'a> {
     /// What a loop yields is what its next iteration begins with.
     fn carried(&mut self, node: Entity) -> Result<(), UnsuitableLoop> {
         let yields = self.view.world.get::<Yields>(node).ok_or(UnsuitableLoop::Broken)?;
-        for at in self.body.ids() {
+        for at in self.body.keys() {
             let Op::IterArg(carried) = self.body[at].op else { continue };
             let from = self.number.get(yields.at(carried as usize)?).ok_or(UnsuitableLoop::Unchanged)?;
             if let Op::IterArg(_) = self.body[from].op {
@@ -431,7 +432,7 @@ impl<'a> Finder<'a> {
         for (at, &fence) in fences.iter().enumerate() {
             let from = at.checked_sub(1).map_or(NodeId::default(), |before| fences[before]);
             let to = fences.get(at + 1).map_or(body_end, |next| next.next());
-            for node in ids(from..to) {
+            for node in iter_entity_range(from..to) {
                 match node.cmp(&fence) {
                     std::cmp::Ordering::Less if self.is_held(node) => {
                         self.order(node, fence, 0, Dependence::Order);
@@ -446,7 +447,7 @@ impl<'a> Finder<'a> {
         // Around the back edge: nodes in front of the first fence wait for the last fence of the previous
         // iteration, and nodes after the last fence are over before the first fence of the next.
         if let (Some(&first), Some(&last)) = (fences.first(), fences.last()) {
-            for node in ids(NodeId::default()..body_end) {
+            for node in iter_entity_range(NodeId::default()..body_end) {
                 if node <= first && self.is_held(node) {
                     self.order(last, node, 1, Dependence::Order);
                 }

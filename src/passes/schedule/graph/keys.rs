@@ -11,15 +11,15 @@ use rustc_hash::FxHashMap;
 use super::dependence_graph::NodeId;
 use super::dependences::{BodyNode, LoopGraph};
 use super::resources::Class;
-use crate::index::IndexVec;
 use crate::ir::node::Op;
+use cranelift_entity::PrimaryMap;
 
 /// The keys of all nodes of a graph.
-pub(crate) fn keys(found: &LoopGraph) -> IndexVec<NodeId, String> {
+pub(crate) fn keys(found: &LoopGraph) -> PrimaryMap<NodeId, String> {
     let mut logical_numbers: FxHashMap<Entity, usize> = FxHashMap::default();
     let mut seen: FxHashMap<String, u32> = FxHashMap::default();
-    let mut keys = IndexVec::default();
-    for (&BodyNode { op, expansion, .. }, node) in found.nodes.iter().zip(found.graph.nodes()) {
+    let mut keys = PrimaryMap::default();
+    for (&BodyNode { op, expansion, .. }, node) in found.nodes.values().zip(found.graph.nodes().values()) {
         let next = logical_numbers.len();
         let logical = *logical_numbers.entry(expansion.logical).or_insert(next);
         let word = word(op, node.class);

@@ -2,16 +2,17 @@
 
 use bevy_ecs::prelude::*;
 
-use crate::index::{Id, Packed};
+use cranelift_entity::EntityRef;
+use cranelift_entity::packed_option::{PackedOption, ReservedValue};
 
 /// Numbers of type `I` of some nodes, by entity index.
-pub(crate) struct EntityNumbers<I>(Vec<Packed<I>>);
+pub(crate) struct EntityNumbers<I: ReservedValue>(Vec<PackedOption<I>>);
 
-impl<I: Id> EntityNumbers<I> {
+impl<I: EntityRef + ReservedValue> EntityNumbers<I> {
     /// A table in which these nodes, and no others, can get numbers.
     pub(crate) fn of(nodes: impl Iterator<Item = Entity>) -> EntityNumbers<I> {
         let size = nodes.map(|node| node.index_u32() as usize + 1).max().unwrap_or(0);
-        EntityNumbers(vec![Packed::NONE; size])
+        EntityNumbers(vec![PackedOption::default(); size])
     }
 
     /// A table that numbers these nodes in their order, from 0 on.
@@ -28,6 +29,6 @@ impl<I: Id> EntityNumbers<I> {
 
     /// The number of a node, if it has one.
     pub(crate) fn get(&self, node: Entity) -> Option<I> {
-        self.0.get(node.index_u32() as usize)?.get()
+        self.0.get(node.index_u32() as usize)?.expand()
     }
 }

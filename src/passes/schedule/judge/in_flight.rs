@@ -7,15 +7,16 @@
 //! may be for accesses of earlier trips. Scalar loads, which would come between those of LDS in any order,
 //! stand in front of loops alone.
 
+use crate::index::Stretches;
 use bevy_ecs::prelude::*;
 
-use crate::index::{IndexVec, define_id};
 use crate::ir::node::*;
 use crate::ir::nodes::Bug;
 use crate::ir::op::{MemoryEffect, OpUnit};
 use crate::passes::loops::expand::{Base, Iteration};
 use crate::passes::schedule::graph::numbers::EntityNumbers;
 use crate::passes::schedule::graph::view::SchedulerView;
+use cranelift_entity::{PrimaryMap, entity_impl};
 
 /// An LDS access of the body.
 pub(super) struct BodyAccess {
@@ -52,10 +53,10 @@ struct CountedWait {
     epoch: u32,
 }
 
-define_id! {
-    /// The number of an LDS access of a body.
-    pub(super) struct AccessId, ""
-}
+/// The number of an LDS access of a body.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub(super) struct AccessId(u32);
+entity_impl!(AccessId, "");
 
 /// The LDS accesses of a body, and how many barriers it has.
 ///
@@ -64,10 +65,10 @@ define_id! {
 pub(super) fn accesses_of(
     view: SchedulerView,
     body: &[Entity],
-) -> Result<(IndexVec<AccessId, BodyAccess>, u32), Bug> {
-    let mut accesses: IndexVec<AccessId, BodyAccess> = IndexVec::default();
+) -> Result<(PrimaryMap<AccessId, BodyAccess>, u32), Bug> {
+    let mut accesses: PrimaryMap<AccessId, BodyAccess> = PrimaryMap::default();
     // What counts each access, and how many accesses of that counter were issued before it.
-    let mut issues: IndexVec<AccessId, (AccessCounter, u32)> = IndexVec::default();
+    let mut issues: PrimaryMap<AccessId, (AccessCounter, u32)> = PrimaryMap::default();
     let mut number: EntityNumbers<AccessId> = EntityNumbers::of(body.iter().copied());
     let mut issued = [0; 2];
     let mut waits: Vec<CountedWait> = Vec::new();
@@ -82,8 +83,8 @@ pub(super) fn accesses_of(
             }
         }
         if *seen.op == Op::Barrier {
-            let end = accesses.next_id();
-            accesses[first_open..end].iter_mut().for_each(|it| it.over = it.over.min(epoch));
+            let end = accesses.next_key();
+            accesses.range_mut(first_open..end).iter_mut().for_each(|it| it.over = it.over.min(epoch));
             first_open = end;
             first_fence.get_or_insert(epoch);
             epoch += 1;
@@ -130,7 +131,7 @@ pub(super) fn accesses_of(
     }
     // What no fence of its trip follows is over at the first one of the next trip.
     let next_fence = first_fence.map_or(OPEN, |fence| epoch + fence);
-    for (access, &(counter, before)) in accesses.iter_mut().zip(&issues) {
+    for (access, &(counter, before)) in accesses.values_mut().zip(issues.values()) {
         let total = issued[counter as usize].max(1);
         let counted = waits.iter().filter(|wait| wait.counter == counter).map(|wait| {
             // Trips until at least `left` accesses have been issued between this one and the wait.

@@ -13,13 +13,13 @@ use std::ops::ControlFlow;
 use bevy_ecs::prelude::*;
 
 use super::in_flight::{AccessId, BodyAccess, accesses_of};
-use crate::index::IndexVec;
 use crate::ir::node::Unrolled;
 use crate::ir::nodes::Bug;
 use crate::passes::facts::Settled;
 use crate::passes::schedule::graph::buffer_parts::parts_of_groups;
 use crate::passes::schedule::graph::dependences::trips_between;
 use crate::passes::schedule::graph::view::SchedulerView;
+use cranelift_entity::PrimaryMap;
 
 /// Waves that run a loop in step.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -85,14 +85,15 @@ pub(crate) fn order(view: SchedulerView, node: Entity, groups: &[WaveGroup]) -> 
             false => ControlFlow::Break(pair),
         })
     };
-    let mut found = unordered(&extremes(accesses.all.iter().map(|access| (&late[..], access)))).break_value();
+    let mut found =
+        unordered(&extremes(accesses.all.values().map(|access| (&late[..], access)))).break_value();
     if found.is_some() {
         // Only accesses of the same part of a buffer have to be in order; few loops need that looked at.
         found = accesses.parts(view, groups)?.iter().find_map(|part| unordered(part).break_value());
     }
     Ok(match found {
         Some(pair) => TripOrder::Unordered(pair),
-        None if accesses.all.iter().all(|access| access.over < accesses.barriers) => TripOrder::Settled,
+        None if accesses.all.values().all(|access| access.over < accesses.barriers) => TripOrder::Settled,
         None => TripOrder::Open,
     })
 }
@@ -135,7 +136,7 @@ pub(crate) fn roles(
     if view.world.get::<Settled>(node).is_some() {
         // No other barrier stands between the loop and what comes after it.
         let latest = groups.iter().map(|group| group.late).max().unwrap_or(0);
-        for access in accesses.all.iter() {
+        for access in accesses.all.values() {
             let (earlier, later) = (access.node, access.node);
             let pair = AccessPair {
                 earlier,
@@ -154,7 +155,7 @@ pub(crate) fn roles(
 
 /// The accesses of LDS of a trip, which its barriers cut into epochs.
 struct TripAccesses {
-    all: IndexVec<AccessId, BodyAccess>,
+    all: PrimaryMap<AccessId, BodyAccess>,
     /// Barriers of a trip.
     barriers: u32,
     /// Iterations of a trip.
@@ -174,14 +175,14 @@ impl TripAccesses {
         groups: &'a [WaveGroup],
     ) -> Result<Vec<Vec<Extreme<'a>>>, Bug> {
         let mut buffers: Vec<Entity> = Vec::new();
-        for access in self.all.iter() {
+        for access in self.all.values() {
             if !buffers.contains(&access.buffer) {
                 buffers.push(access.buffer);
             }
         }
         let mut found = Vec::new();
         for buffer in buffers {
-            let own: Vec<&BodyAccess> = self.all.iter().filter(|access| access.buffer == buffer).collect();
+            let own: Vec<&BodyAccess> = self.all.values().filter(|access| access.buffer == buffer).collect();
             let nodes: Vec<Entity> = own.iter().map(|access| access.node).collect();
             let numbers = parts_of_groups(view, buffer, &nodes, groups.iter().map(|group| &group.waves[..]))?;
             let of_groups = groups

@@ -13,7 +13,7 @@ pub(crate) fn uses(
 ) -> Vec<[u32; RESOURCES]> {
     let interval = assignment.interval.max(1);
     let mut uses = vec![[0u32; RESOURCES]; interval as usize];
-    for (number, node) in graph.nodes().enumerated() {
+    for (number, node) in graph.nodes().iter() {
         let slot = assignment.slot(number);
         for (column, &busy) in model.cost(node.class).busy.iter().enumerate() {
             let busy = u32::from(busy);
@@ -36,7 +36,7 @@ pub(crate) fn busy(
     assignment: &Assignment,
 ) -> Vec<[u32; RESOURCES]> {
     let mut busy = vec![[0u32; RESOURCES]; assignment.interval.max(1) as usize];
-    for (number, node) in graph.nodes().enumerated() {
+    for (number, node) in graph.nodes().iter() {
         for (column, &cycles) in model.cost(node.class).busy.iter().enumerate() {
             busy[assignment.slot(number) as usize][column] += u32::from(cycles);
         }
@@ -77,7 +77,7 @@ pub(crate) fn users(
     overused: Overused,
 ) -> Vec<NodeId> {
     let interval = assignment.interval.max(1);
-    let here = graph.nodes().enumerated().filter(|&(number, node)| {
+    let here = graph.nodes().iter().filter(|&(number, node)| {
         let since = (overused.slot + interval - assignment.slot(number)) % interval;
         since < u32::from(model.cost(node.class).busy[overused.resource as usize])
     });

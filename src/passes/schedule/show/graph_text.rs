@@ -63,7 +63,7 @@ fn loop_listing(kernel: &KernelView, view: &LoopView, found: &LoopGraph, out: &m
         graph.edges().len(),
         view.model().name
     );
-    for (number, node) in graph.nodes().enumerated() {
+    for (number, node) in graph.nodes().iter() {
         let at = view.schedule.as_ref().map_or_else(String::new, |schedule| {
             let assignment = &schedule.assignment;
             format!(

@@ -4,7 +4,6 @@
 
 use bevy_ecs::prelude::*;
 
-use crate::index::IndexVec;
 use crate::ir::kernel::KernelName;
 use crate::ir::node::{Op, Tag};
 use crate::ir::nodes::Bug;
@@ -18,6 +17,7 @@ use crate::passes::schedule::graph::keys::keys;
 use crate::passes::schedule::graph::loops::{candidates, chip_model};
 use crate::passes::schedule::graph::resources::ResourceModel;
 use crate::passes::schedule::graph::view::SchedulerView;
+use cranelift_entity::PrimaryMap;
 
 /// The schedule of a whole kernel.
 pub(crate) struct KernelView<'w> {
@@ -48,7 +48,7 @@ pub(crate) struct LoopView {
     /// Its dependences, or why there are none.
     pub found: Result<LoopGraph, String>,
     /// Names of the graph's nodes.
-    pub keys: IndexVec<NodeId, String>,
+    pub keys: PrimaryMap<NodeId, String>,
     /// The chip's model for it.
     pub chip: ResourceModel,
     /// The schedule that it got.
@@ -152,7 +152,7 @@ impl LoopView {
             tag,
             running: node,
             found: Err(String::new()),
-            keys: IndexVec::default(),
+            keys: PrimaryMap::default(),
             chip,
             schedule: None,
             why: String::new(),

@@ -5,27 +5,28 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use super::refusal::Refusal;
-use crate::index::{Id, IndexVec, define_id};
+use crate::index::Neighbours;
 use crate::passes::schedule::graph::dependence_graph::{DependenceGraph, NodeId};
+use cranelift_entity::{EntityRef, PrimaryMap, entity_impl};
 
-define_id! {
-    /// A place in the order of a [`GraphShape`].
-    pub(crate) struct Rank, ""
-}
+/// A place in the order of a [`GraphShape`].
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub(crate) struct Rank(u32);
+entity_impl!(Rank, "");
 
-define_id! {
-    /// The number of a strongly connected component.
-    pub(crate) struct ComponentId, ""
-}
+/// The number of a strongly connected component.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub(crate) struct ComponentId(u32);
+entity_impl!(ComponentId, "");
 
 /// Order and components of a graph.
 #[derive(Clone, Debug)]
 pub(crate) struct GraphShape {
     /// Nodes in an order that respects all dependences of distance zero, and program order wherever these
     /// allow it.
-    pub order: IndexVec<Rank, NodeId>,
+    pub order: PrimaryMap<Rank, NodeId>,
     /// Place of each node in `order`.
-    pub rank: IndexVec<NodeId, Rank>,
+    pub rank: PrimaryMap<NodeId, Rank>,
     /// Its strongly connected components.
     pub components: Components,
 }
@@ -35,7 +36,7 @@ impl GraphShape {
     pub(crate) fn of(graph: &DependenceGraph) -> Result<GraphShape, Refusal> {
         let order = order(graph)?;
         let mut rank = graph.table(Rank::default());
-        order.enumerated().for_each(|(at, &node)| rank[node] = at);
+        order.iter().for_each(|(at, &node)| rank[node] = at);
         let components = Components::new(graph, &rank);
         Ok(GraphShape { order, rank, components })
     }
@@ -47,14 +48,14 @@ pub(crate) struct Components {
     /// All nodes, component by component.
     nodes: Vec<NodeId>,
     /// Where each component begins in `nodes`, plus the end of the last.
-    starts: IndexVec<ComponentId, usize>,
+    starts: PrimaryMap<ComponentId, usize>,
     /// Component of each node.
-    of: IndexVec<NodeId, ComponentId>,
+    of: PrimaryMap<NodeId, ComponentId>,
 }
 
 impl Components {
     /// Tarjan's algorithm with an explicit stack. Nodes of a component are sorted by their rank.
-    fn new(graph: &DependenceGraph, rank: &IndexVec<NodeId, Rank>) -> Components {
+    fn new(graph: &DependenceGraph, rank: &PrimaryMap<NodeId, Rank>) -> Components {
         let count = graph.nodes().len();
         let mut number = graph.table(None::<u32>);
         let mut low = graph.table(0u32);
@@ -64,8 +65,8 @@ impl Components {
         let mut path: Vec<(NodeId, usize)> = Vec::new();
         // Components come out in reverse order.
         let mut nodes = Vec::with_capacity(count);
-        let mut ends: IndexVec<ComponentId, usize> = IndexVec::default();
-        for root in graph.nodes().ids() {
+        let mut ends: PrimaryMap<ComponentId, usize> = PrimaryMap::default();
+        for root in graph.nodes().keys() {
             if number[root].is_some() {
                 continue;
             }
@@ -106,7 +107,7 @@ impl Components {
             starts: vec![0].into(),
             of: graph.table(ComponentId::default()),
         };
-        for reverse in ends.ids().rev() {
+        for reverse in ends.keys().rev() {
             let start = reverse.before().map_or(0, |before| ends[before]);
             let begin = components.nodes.len();
             components.nodes.extend_from_slice(&nodes[start..ends[reverse]]);
@@ -145,15 +146,15 @@ impl Components {
 
 /// Nodes in an order that respects all dependences of distance zero, otherwise in program order (Kahn's
 /// algorithm); an error if a node depends on itself within an iteration.
-pub(super) fn order(graph: &DependenceGraph) -> Result<IndexVec<Rank, NodeId>, Refusal> {
+pub(super) fn order(graph: &DependenceGraph) -> Result<PrimaryMap<Rank, NodeId>, Refusal> {
     let count = graph.nodes().len();
     let mut waits = graph.table(0u32);
     for edge in graph.edges().iter().filter(|edge| edge.distance == 0) {
         waits[edge.to] += 1;
     }
     let mut ready: BinaryHeap<Reverse<NodeId>> =
-        graph.nodes().ids().filter(|&node| waits[node] == 0).map(Reverse).collect();
-    let mut order: IndexVec<Rank, NodeId> = Vec::with_capacity(count).into();
+        graph.nodes().keys().filter(|&node| waits[node] == 0).map(Reverse).collect();
+    let mut order: PrimaryMap<Rank, NodeId> = Vec::with_capacity(count).into();
     while let Some(Reverse(node)) = ready.pop() {
         order.push(node);
         for edge in graph.leaving(node).iter().filter(|edge| edge.distance == 0) {
@@ -163,7 +164,7 @@ pub(super) fn order(graph: &DependenceGraph) -> Result<IndexVec<Rank, NodeId>, R
             }
         }
     }
-    let Some(mut node) = graph.nodes().ids().find(|&node| waits[node] > 0) else {
+    let Some(mut node) = graph.nodes().keys().find(|&node| waits[node] > 0) else {
         return Ok(order);
     };
     // Every node that waits has a predecessor that waits, so going back far enough leads into a circle.

@@ -15,14 +15,14 @@ use crate::passes::schedule::graph::resources::Class;
 pub(crate) fn schedule(graph: &DependenceGraph) -> Result<Assignment, Refusal> {
     let mut cycles = phases::place(graph, 1)?;
     let mut used = [false; COMPUTE as usize + 1];
-    for (node, &phase) in graph.nodes().iter().zip(&cycles) {
+    for (node, &phase) in graph.nodes().values().zip(cycles.values()) {
         used[phase as usize] |= node.class != Class::Free;
     }
     if used.iter().filter(|&&used| used).count() < 2 {
         return Err(Refusal::OneStage);
     }
     // Leaving out phases brings nodes closer together but changes no order, so all dependences still hold.
-    for phase in &mut cycles {
+    for phase in cycles.values_mut() {
         *phase = used[..*phase as usize].iter().filter(|&&used| used).count() as u32;
     }
     Ok(Assignment { interval: 1, cycles })

@@ -16,11 +16,11 @@ use std::collections::VecDeque;
 
 use super::components::{self, Rank};
 use super::refusal::Refusal;
-use crate::index::IndexVec;
 #[cfg(test)]
 use crate::passes::schedule::graph::assignment::Assignment;
 use crate::passes::schedule::graph::dependence_graph::{Dependence, DependenceGraph, Edge, NodeId};
 use crate::passes::schedule::graph::resources::Class;
+use cranelift_entity::PrimaryMap;
 
 /// Loads from global memory, into registers or LDS.
 pub(crate) const LOAD: u32 = 0;
@@ -68,7 +68,7 @@ fn after(graph: &DependenceGraph, edge: &Edge) -> u32 {
 
 /// A phase for every node, with iterations that start every `interval` phases. An error if no load runs ahead
 /// in the first phase.
-pub(super) fn place(graph: &DependenceGraph, interval: u32) -> Result<IndexVec<NodeId, u32>, Refusal> {
+pub(super) fn place(graph: &DependenceGraph, interval: u32) -> Result<PrimaryMap<NodeId, u32>, Refusal> {
     place_counted(graph, interval).map(|(phases, _)| phases)
 }
 
@@ -76,11 +76,11 @@ pub(super) fn place(graph: &DependenceGraph, interval: u32) -> Result<IndexVec<N
 pub(crate) fn place_counted(
     graph: &DependenceGraph,
     interval: u32,
-) -> Result<(IndexVec<NodeId, u32>, u64), Refusal> {
+) -> Result<(PrimaryMap<NodeId, u32>, u64), Refusal> {
     let order = components::order(graph)?;
     let is_load =
         |node: NodeId| matches!(graph.nodes()[node].class, Class::ReadGlobal | Class::GlobalToShared);
-    let loads: Vec<NodeId> = order.iter().copied().filter(|&node| is_load(node)).collect();
+    let loads: Vec<NodeId> = order.values().copied().filter(|&node| is_load(node)).collect();
     let Some(&first_load) = loads.first() else { return Err(Refusal::NoLoads) };
     let (cycles, steps) = wishes(graph, &order);
     let mut phases = Phases { graph, interval, cycles, pushed_by: graph.table(None), steps };
@@ -93,15 +93,15 @@ pub(crate) fn place_counted(
 }
 
 /// Phases that nodes would like to be in, and the number of dependences looked at.
-fn wishes(graph: &DependenceGraph, order: &IndexVec<Rank, NodeId>) -> (IndexVec<NodeId, u32>, u64) {
+fn wishes(graph: &DependenceGraph, order: &PrimaryMap<Rank, NodeId>) -> (PrimaryMap<NodeId, u32>, u64) {
     let class = |node: NodeId| graph.nodes()[node].class;
     let fixed = |node: NodeId| match wish(class(node)) {
         Wish::Phase(phase) => phase,
         Wish::WithUsers => COMPUTE,
     };
-    let mut wishes: IndexVec<NodeId, u32> = graph.nodes().ids().map(fixed).collect();
+    let mut wishes: PrimaryMap<NodeId, u32> = graph.nodes().keys().map(fixed).collect();
     // Wishes only fall, and there are four, so a node is visited a few times at most.
-    let mut open: VecDeque<NodeId> = order.iter().rev().copied().collect();
+    let mut open: VecDeque<NodeId> = order.values().rev().copied().collect();
     let mut steps = 0;
     while let Some(node) = open.pop_front() {
         for edge in graph.entering(node) {
@@ -117,7 +117,7 @@ fn wishes(graph: &DependenceGraph, order: &IndexVec<Rank, NodeId>) -> (IndexVec<
     }
     // A node that takes no time has no wish of its own: it starts at the beginning and moves to its users in
     // the end.
-    for (node, wish) in wishes.enumerated_mut() {
+    for (node, wish) in wishes.iter_mut() {
         if class(node) == Class::Free {
             *wish = 0;
         }
@@ -129,9 +129,9 @@ fn wishes(graph: &DependenceGraph, order: &IndexVec<Rank, NodeId>) -> (IndexVec<
 struct Phases<'a> {
     graph: &'a DependenceGraph,
     interval: u32,
-    cycles: IndexVec<NodeId, u32>,
+    cycles: PrimaryMap<NodeId, u32>,
     /// The dependence that last moved a node.
-    pushed_by: IndexVec<NodeId, Option<Edge>>,
+    pushed_by: PrimaryMap<NodeId, Option<Edge>>,
     /// Dependences looked at.
     steps: u64,
 }
@@ -142,8 +142,8 @@ impl Phases<'_> {
     }
 
     /// Moves nodes until all dependences hold.
-    fn push(&mut self, order: &IndexVec<Rank, NodeId>) -> Result<(), Refusal> {
-        let mut open: VecDeque<NodeId> = order.iter().copied().collect();
+    fn push(&mut self, order: &PrimaryMap<Rank, NodeId>) -> Result<(), Refusal> {
+        let mut open: VecDeque<NodeId> = order.values().copied().collect();
         while let Some(node) = open.pop_front() {
             for edge in self.graph.leaving(node) {
                 self.steps += 1;
@@ -189,8 +189,8 @@ impl Phases<'_> {
 
     /// Moves nodes that take no time to the first of their users. Dependences hold before and after: users
     /// can only come later, and the next iteration later still.
-    fn free_to_users(&mut self, order: &IndexVec<Rank, NodeId>) {
-        for &node in order.iter().rev().filter(|&&node| self.graph.nodes()[node].class == Class::Free) {
+    fn free_to_users(&mut self, order: &PrimaryMap<Rank, NodeId>) {
+        for &node in order.values().rev().filter(|&&node| self.graph.nodes()[node].class == Class::Free) {
             let users = self.graph.leaving(node).iter().filter(|edge| edge.to != node);
             let first = users.map(|edge| self.cycles[edge.to]).min();
             let now = self.cycles[node];

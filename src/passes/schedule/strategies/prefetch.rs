@@ -17,7 +17,7 @@ const INTERVAL: u32 = 2;
 pub(crate) fn schedule(graph: &DependenceGraph) -> Result<Assignment, Refusal> {
     let assignment = Assignment { interval: INTERVAL, cycles: phases::place(graph, INTERVAL)? };
     let works_late = |(node, &cycle): (&GraphNode, &u32)| node.class != Class::Free && cycle >= INTERVAL;
-    if !graph.nodes().iter().zip(&assignment.cycles).any(works_late) {
+    if !graph.nodes().values().zip(assignment.cycles.values()).any(works_late) {
         return Err(Refusal::OneStage);
     }
     Ok(assignment)

@@ -6,7 +6,7 @@ use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
 use crate::codegen::target::Target;
-use crate::index::{Id, IndexVec};
+use crate::index::Stretches;
 use crate::ir::schedule::table::MOST_CYCLES;
 use crate::passes::schedule::graph::assignment::Assignment;
 use crate::passes::schedule::graph::dependence_graph::{
@@ -20,17 +20,18 @@ use crate::passes::schedule::strategies::modulo::longest::Longest;
 use crate::passes::schedule::strategies::phases::keeps_order;
 use crate::passes::schedule::strategies::refusal::Refusal;
 use crate::passes::schedule::strategies::{four_stage, modulo, prefetch};
+use cranelift_entity::{EntityRef, PrimaryMap};
 
 /// A graph under construction, with the delays of a model as latencies.
 struct Loop {
     model: ResourceModel,
-    nodes: IndexVec<NodeId, GraphNode>,
+    nodes: PrimaryMap<NodeId, GraphNode>,
     edges: Vec<Edge>,
 }
 
 impl Loop {
     fn new(model: ResourceModel) -> Loop {
-        Loop { model, nodes: IndexVec::default(), edges: Vec::new() }
+        Loop { model, nodes: PrimaryMap::default(), edges: Vec::new() }
     }
 
     fn node(&mut self, class: Class) -> NodeId {
@@ -104,7 +105,7 @@ fn gemm(model: ResourceModel) -> Gemm {
 fn within_units(graph: &DependenceGraph, model: &ResourceModel, assignment: &Assignment) -> bool {
     let interval = assignment.interval as usize;
     let mut used = vec![[0u32; RESOURCES]; interval];
-    for (node, &cycle) in graph.nodes().iter().zip(&assignment.cycles) {
+    for (node, &cycle) in graph.nodes().values().zip(assignment.cycles.values()) {
         for (column, &busy) in model.cost(node.class).busy.iter().enumerate() {
             for offset in 0..usize::from(busy) {
                 used[(cycle as usize + offset) % interval][column] += 1;
@@ -119,7 +120,7 @@ fn assert_valid(graph: &DependenceGraph, model: &ResourceModel, assignment: &Ass
     assert!(assignment.interval >= 1);
     assert!(assignment.respects(graph), "dependences broken: {graph:?} {assignment:?}");
     assert!(within_units(graph, model, assignment), "too few units: {graph:?} {assignment:?}");
-    assert!(assignment.cycles.is_empty() || assignment.cycles.as_slice().contains(&0));
+    assert!(assignment.cycles.is_empty() || assignment.cycles.as_values_slice().contains(&0));
 }
 
 const ONE_UNIT: ResourceModel = ResourceModel { units: [1; RESOURCES], ..ResourceModel::ABSTRACT };
@@ -210,7 +211,7 @@ fn chips_have_the_numbers_of_their_documents() {
 #[test]
 fn empty_loop_has_an_empty_schedule() {
     let graph = DependenceGraph::default();
-    let empty = DependenceGraph::new(IndexVec::default(), Vec::new());
+    let empty = DependenceGraph::new(PrimaryMap::default(), Vec::new());
     assert_eq!(modulo::schedule(&empty, &ONE_UNIT).unwrap().interval, 1);
     assert!(modulo::schedule(&graph, &ONE_UNIT).unwrap().cycles.is_empty());
     assert_eq!(prefetch::schedule(&empty), Err(Refusal::NoLoads));
@@ -289,7 +290,7 @@ fn arithmetic_goes_with_the_access_it_leads_to() {
     }
     body.depend(store, read, 0, Dependence::Flow);
     let assignment = prefetch::schedule(&body.graph()).unwrap();
-    assert_eq!(assignment.cycles.as_slice(), [0, 0, 0, 1, 1, 2, 3, 3]);
+    assert_eq!(assignment.cycles.as_values_slice(), [0, 0, 0, 1, 1, 2, 3, 3]);
     assert!(keeps_order(&body.graph(), &assignment));
 }
 
@@ -311,7 +312,7 @@ fn a_second_trip_through_lds_belongs_to_the_computation() {
         body.value(pair[0], pair[1]);
     }
     let assignment = prefetch::schedule(&body.graph()).unwrap();
-    assert_eq!(assignment.cycles.as_slice(), [0, 1, 2, 3, 3, 3, 3, 3]);
+    assert_eq!(assignment.cycles.as_values_slice(), [0, 1, 2, 3, 3, 3, 3, 3]);
 }
 
 #[test]
@@ -320,9 +321,9 @@ fn loops_without_lds_have_two_stages() {
     let load = body.node(Class::ReadGlobal);
     let mma = body.node(Class::Mma);
     body.value(load, mma);
-    assert_eq!(prefetch::schedule(&body.graph()).unwrap().cycles.as_slice(), [0, 3]);
+    assert_eq!(prefetch::schedule(&body.graph()).unwrap().cycles.as_values_slice(), [0, 3]);
     let four = four_stage::schedule(&body.graph()).unwrap();
-    assert_eq!((four.cycles.as_slice(), four.stages()), ([0, 1].as_slice(), 2));
+    assert_eq!((four.cycles.as_values_slice(), four.stages()), ([0, 1].as_slice(), 2));
     // Straight into LDS: no stores, so three stages are left.
     let mut body = Loop::new(ONE_UNIT);
     let direct = body.node(Class::GlobalToShared);
@@ -330,8 +331,8 @@ fn loops_without_lds_have_two_stages() {
     let mma = body.node(Class::Mma);
     body.depend(direct, read, 0, Dependence::Flow);
     body.value(read, mma);
-    assert_eq!(prefetch::schedule(&body.graph()).unwrap().cycles.as_slice(), [0, 2, 3]);
-    assert_eq!(four_stage::schedule(&body.graph()).unwrap().cycles.as_slice(), [0, 1, 2]);
+    assert_eq!(prefetch::schedule(&body.graph()).unwrap().cycles.as_values_slice(), [0, 2, 3]);
+    assert_eq!(four_stage::schedule(&body.graph()).unwrap().cycles.as_values_slice(), [0, 1, 2]);
 }
 
 #[test]
@@ -351,7 +352,7 @@ fn loads_that_need_the_iteration_before_are_refused() {
     let last = body.node(Class::Mma);
     body.value(other, last);
     let assignment = prefetch::schedule(&body.graph()).unwrap();
-    assert_eq!(assignment.cycles.as_slice(), [1, 1, 3, 0, 3]);
+    assert_eq!(assignment.cycles.as_values_slice(), [1, 1, 3, 0, 3]);
     assert!(keeps_order(&body.graph(), &assignment));
 }
 
@@ -372,7 +373,7 @@ fn loads_that_need_lds_are_refused() {
 fn random_graph(random: &mut StdRng, most: usize, latency: u32) -> DependenceGraph {
     let count = random.random_range(1..=most);
     let class = |random: &mut StdRng| Class::NAMES[random.random_range(0..Class::NAMES.len())].0;
-    let nodes: IndexVec<NodeId, GraphNode> =
+    let nodes: PrimaryMap<NodeId, GraphNode> =
         (0..count).map(|_| GraphNode { entity: Entity::PLACEHOLDER, class: class(random) }).collect();
     let edges = (0..random.random_range(0..=count * 2)).map(|_| {
         let (a, b) = (NodeId::new(random.random_range(0..count)), NodeId::new(random.random_range(0..count)));
@@ -391,14 +392,14 @@ fn exists(graph: &DependenceGraph, model: &ResourceModel, interval: u32, last: u
         model: &ResourceModel,
         interval: u32,
         last: u32,
-        cycles: &mut IndexVec<NodeId, u32>,
+        cycles: &mut PrimaryMap<NodeId, u32>,
     ) -> bool {
         if cycles.len() == graph.nodes().len() {
             return true;
         }
         for cycle in 0..=last {
-            cycles.push(cycle);
-            let known = cycles.next_id();
+            let node = cycles.push(cycle);
+            let known = cycles.next_key();
             let kept = |edge: &Edge| {
                 edge.from >= known
                     || edge.to >= known
@@ -411,11 +412,11 @@ fn exists(graph: &DependenceGraph, model: &ResourceModel, interval: u32, last: u
             {
                 return true;
             }
-            cycles.pop();
+            cycles.truncate(node);
         }
         false
     }
-    extend(graph, model, interval, last, &mut IndexVec::default())
+    extend(graph, model, interval, last, &mut PrimaryMap::default())
 }
 
 #[test]
@@ -470,7 +471,7 @@ fn any_edges_at_all_give_a_schedule_or_a_refusal() {
             entity: Entity::PLACEHOLDER,
             class: Class::NAMES[random.random_range(0..Class::NAMES.len())].0,
         });
-        let nodes: IndexVec<NodeId, GraphNode> = nodes.collect();
+        let nodes: PrimaryMap<NodeId, GraphNode> = nodes.collect();
         let edges = (0..random.random_range(0..20)).map(|_| Edge {
             from: NodeId::new(random.random_range(0..=count)),
             to: NodeId::new(random.random_range(0..=count)),
@@ -518,7 +519,7 @@ fn recurrence_bound_is_that_of_all_simple_cycles() {
         let shape = GraphShape::of(&graph).unwrap();
         let bounds = IntervalBounds::of(&graph, &ResourceModel::ABSTRACT, &shape).unwrap();
         let mut bound = 1;
-        for first in graph.nodes().ids() {
+        for first in graph.nodes().keys() {
             walk(&graph, first, first, (0, 0), &mut Vec::new(), &mut bound);
         }
         assert_eq!(u64::from(bounds.recurrence), bound, "{graph:?}");
@@ -527,7 +528,7 @@ fn recurrence_bound_is_that_of_all_simple_cycles() {
 
 /// All triples of nodes; the first is the slowest to change.
 fn triples(graph: &DependenceGraph) -> impl Iterator<Item = (NodeId, NodeId, NodeId)> {
-    let nodes = || graph.nodes().ids();
+    let nodes = || graph.nodes().keys();
     nodes().flat_map(move |a| nodes().flat_map(move |b| nodes().map(move |c| (a, b, c))))
 }
 
@@ -539,7 +540,7 @@ fn envelopes_are_longest_paths_at_every_interval() {
         let count = graph.nodes().len();
         let shape = GraphShape::of(&graph).unwrap();
         let least = IntervalBounds::of(&graph, &ResourceModel::ABSTRACT, &shape).unwrap().recurrence;
-        let nodes: Vec<NodeId> = graph.nodes().ids().rev().collect();
+        let nodes: Vec<NodeId> = graph.nodes().keys().rev().collect();
         let longest = Longest::of(&graph, &nodes, least);
         for interval in least..least + 6 {
             let mut lengths = graph.table(graph.table(None::<i64>));
@@ -572,7 +573,7 @@ fn components_are_what_reaches_each_other() {
     for _ in 0..200 {
         let graph = random_graph(&mut random, 12, 1);
         let mut reaches = graph.table(graph.table(false));
-        graph.nodes().ids().for_each(|node| reaches[node][node] = true);
+        graph.nodes().keys().for_each(|node| reaches[node][node] = true);
         graph.edges().iter().for_each(|edge| reaches[edge.from][edge.to] = true);
         for (via, a, b) in triples(&graph) {
             reaches[a][b] |= reaches[a][via] && reaches[via][b];

@@ -98,7 +98,7 @@ impl Paces {
         let of = |parameter| device.count(parameter) as u32;
         let (target, waves) = (view.settings()?.target(), view.waves()?);
         let (mut product, mut read, mut written) = (0, 0, 0);
-        for (node, own) in operations.body.iter().zip(&operations.found.nodes) {
+        for (node, own) in operations.body.iter().zip(operations.found.nodes.values()) {
             if let Some(MmaChoice::Explicit(mma)) = own.op.product() {
                 let passes = target.matrix_instruction(mma).map_or(0, |instruction| instruction.passes);
                 product = product.max(of(DeviceParameter::Turn) * u32::from(passes));

@@ -1,11 +1,11 @@
 //! The least interval that resources and recurrences allow.
 
-use crate::index::IndexVec;
 use crate::ir::schedule::table::MOST_CYCLES;
 use crate::passes::schedule::graph::dependence_graph::{DependenceGraph, Edge, NodeId};
 use crate::passes::schedule::graph::resources::{RESOURCES, Resource, ResourceModel};
 use crate::passes::schedule::strategies::components::{ComponentId, GraphShape};
 use crate::passes::schedule::strategies::refusal::Refusal;
+use cranelift_entity::PrimaryMap;
 
 /// Lower bounds of the interval of a loop.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -75,7 +75,7 @@ fn resource_bound(
 ) -> Result<(u32, Option<Resource>), Refusal> {
     let mut busy = [0u64; RESOURCES];
     let mut user = [NodeId::default(); RESOURCES];
-    for (number, node) in graph.nodes().enumerated() {
+    for (number, node) in graph.nodes().iter() {
         for (column, &cycles) in model.cost(node.class).busy.iter().enumerate() {
             if cycles > 0 && model.units[column] == 0 {
                 let resource = Resource::NAMES[column].0;
@@ -109,10 +109,10 @@ struct Cycle {
 
 /// Longest paths inside a component for one interval, and the edge over which each node was reached.
 struct Paths {
-    length: IndexVec<NodeId, i64>,
-    reached_by: IndexVec<NodeId, Option<Edge>>,
+    length: PrimaryMap<NodeId, i64>,
+    reached_by: PrimaryMap<NodeId, Option<Edge>>,
     /// The number of the last walk back over `reached_by` that came by each node.
-    seen: IndexVec<NodeId, u64>,
+    seen: PrimaryMap<NodeId, u64>,
     walks: u64,
 }
 

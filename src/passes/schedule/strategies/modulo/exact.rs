@@ -9,10 +9,10 @@ use super::iterative::Problem;
 use super::longest::Longest;
 use super::reservations::Reservations;
 use super::settle::from_zero;
-use crate::index::{Id, IndexVec};
 use crate::passes::schedule::graph::assignment::Assignment;
 use crate::passes::schedule::graph::dependence_graph::{Dependence, NodeId};
 use crate::passes::schedule::strategies::refusal::Refusal;
+use cranelift_entity::{EntityRef, PrimaryMap};
 
 /// The most nodes that occupy a unit.
 const MOST_BUSY: usize = 12;
@@ -28,7 +28,7 @@ const MOST_IMPROVEMENT: u64 = 3_000;
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Verdict {
     /// A schedule.
-    Possible(IndexVec<NodeId, Option<i64>>),
+    Possible(PrimaryMap<NodeId, Option<i64>>),
     /// There is none.
     Impossible,
     /// The search took too long.
@@ -51,7 +51,7 @@ impl<'a> SmallGraph<'a> {
         if problem.count() > Longest::MOST {
             return None;
         }
-        let all: Vec<NodeId> = problem.graph.nodes().ids().collect();
+        let all: Vec<NodeId> = problem.graph.nodes().keys().collect();
         let mut busy: Vec<NodeId> = all.iter().copied().filter(|&node| !problem.is_free(node)).collect();
         if busy.len() > MOST_BUSY {
             return None;
@@ -132,15 +132,14 @@ impl<'a> SmallGraph<'a> {
     /// allow, or else as late as those after them do. All paths are known, so there is always a place.
     fn complete(
         &self,
-        mut cycles: IndexVec<NodeId, Option<i64>>,
+        mut cycles: PrimaryMap<NodeId, Option<i64>>,
         interval: u32,
-    ) -> IndexVec<NodeId, Option<i64>> {
-        for &node in &self.problem.shape.order {
+    ) -> PrimaryMap<NodeId, Option<i64>> {
+        for &node in self.problem.shape.order.values() {
             if cycles[node].is_some() {
                 continue;
             }
-            let placed =
-                || cycles.enumerated().filter_map(|(other, cycle)| cycle.map(|cycle| (other, cycle)));
+            let placed = || cycles.iter().filter_map(|(other, cycle)| cycle.map(|cycle| (other, cycle)));
             let early = placed().filter_map(|(other, cycle)| {
                 self.between(other, node, interval).map(|length| cycle + length)
             });
@@ -156,7 +155,7 @@ impl<'a> SmallGraph<'a> {
     /// `known` if it finds nothing better.
     pub(super) fn improve(&mut self, known: Assignment) -> Result<Assignment, Refusal> {
         let interval = known.interval;
-        let nodes = || self.problem.graph.nodes().ids();
+        let nodes = || self.problem.graph.nodes().keys();
         let reach =
             |lengths: &mut dyn Iterator<Item = Option<i64>>| lengths.flatten().max().unwrap_or(0).max(0);
         let before: Vec<i64> = nodes()
@@ -187,13 +186,13 @@ impl<'a> SmallGraph<'a> {
             best.lifetime = self.lifetime(&known);
         }
         match best.cycles {
-            Some(cycles) => from_zero(interval, &cycles.iter().copied().map(Some).collect()),
+            Some(cycles) => from_zero(interval, &cycles.values().copied().map(Some).collect()),
             None => Ok(known),
         }
     }
 
     /// Gives the most restricted busy node each cycle of its window in turn, and all nodes after it.
-    fn fill_cycles(&mut self, cycles: &mut Cycles, windows: IndexVec<NodeId, (i64, i64)>, best: &mut Best) {
+    fn fill_cycles(&mut self, cycles: &mut Cycles, windows: PrimaryMap<NodeId, (i64, i64)>, best: &mut Best) {
         let open = self.busy.iter().copied().filter(|&node| cycles.cycles[node].is_none());
         let Some(node) = open.min_by_key(|&node| windows[node].1 - windows[node].0) else {
             let found = self.complete_within(cycles, windows);
@@ -217,7 +216,7 @@ impl<'a> SmallGraph<'a> {
             if self.lifetime_of(cycles.interval, |node| cycles.cycles[node]) < best.lifetime {
                 cycles.table.take(cost, cycle);
                 let narrowed = self.narrow(&windows, node, cycle, cycles.interval);
-                if narrowed.iter().all(|window| window.0 <= window.1) {
+                if narrowed.values().all(|window| window.0 <= window.1) {
                     self.fill_cycles(cycles, narrowed, best);
                 }
                 cycles.table.free(cost, cycle);
@@ -229,11 +228,11 @@ impl<'a> SmallGraph<'a> {
     /// The windows that a placed node leaves to the others.
     fn narrow(
         &self,
-        windows: &IndexVec<NodeId, (i64, i64)>,
+        windows: &PrimaryMap<NodeId, (i64, i64)>,
         node: NodeId,
         cycle: i64,
         interval: u32,
-    ) -> IndexVec<NodeId, (i64, i64)> {
+    ) -> PrimaryMap<NodeId, (i64, i64)> {
         let narrow = |(other, &(early, late)): (NodeId, &(i64, i64))| {
             if other == node {
                 return (cycle, cycle);
@@ -242,16 +241,16 @@ impl<'a> SmallGraph<'a> {
             let late = self.between(other, node, interval).map_or(late, |length| late.min(cycle - length));
             (early, late)
         };
-        windows.enumerated().map(narrow).collect()
+        windows.iter().map(narrow).collect()
     }
 
     /// Places the nodes that occupy nothing as late as their windows allow, from the last to the first.
     fn complete_within(
         &self,
         cycles: &Cycles,
-        mut windows: IndexVec<NodeId, (i64, i64)>,
-    ) -> IndexVec<NodeId, i64> {
-        for &node in self.problem.shape.order.iter().rev() {
+        mut windows: PrimaryMap<NodeId, (i64, i64)>,
+    ) -> PrimaryMap<NodeId, i64> {
+        for &node in self.problem.shape.order.values().rev() {
             if cycles.cycles[node].is_none() {
                 let users = self.problem.graph.leaving(node).iter().map(|edge| windows[edge.to].1);
                 let (early, late) = windows[node];
@@ -259,7 +258,7 @@ impl<'a> SmallGraph<'a> {
                 windows = self.narrow(&windows, node, cycle, cycles.interval);
             }
         }
-        windows.iter().map(|window| window.0).collect()
+        windows.values().map(|window| window.0).collect()
     }
 
     fn lifetime(&self, assignment: &Assignment) -> i64 {
@@ -278,7 +277,7 @@ impl<'a> SmallGraph<'a> {
             });
             lives.max().unwrap_or(0)
         };
-        self.problem.graph.nodes().ids().map(life).sum()
+        self.problem.graph.nodes().keys().map(life).sum()
     }
 }
 
@@ -346,11 +345,11 @@ struct Cycles {
     ends: u64,
     table: Reservations,
     /// Cycles of the busy nodes that have one.
-    cycles: IndexVec<NodeId, Option<i64>>,
+    cycles: PrimaryMap<NodeId, Option<i64>>,
 }
 
 /// The best schedule so far.
 struct Best {
     lifetime: i64,
-    cycles: Option<IndexVec<NodeId, i64>>,
+    cycles: Option<PrimaryMap<NodeId, i64>>,
 }

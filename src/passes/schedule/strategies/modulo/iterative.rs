@@ -11,10 +11,10 @@ use std::collections::BinaryHeap;
 use super::bounds::slack;
 use super::longest::Longest;
 use super::reservations::Reservations;
-use crate::index::IndexVec;
 use crate::passes::schedule::graph::dependence_graph::{DependenceGraph, NodeId};
 use crate::passes::schedule::graph::resources::{Class, Cost, RESOURCES, ResourceModel};
 use crate::passes::schedule::strategies::components::{ComponentId, GraphShape, Rank};
+use cranelift_entity::PrimaryMap;
 
 /// What is to be scheduled.
 #[derive(Copy, Clone)]
@@ -47,7 +47,7 @@ impl<'a> Problem<'a> {
     pub(super) fn table(&self, interval: u32) -> Reservations {
         let mut busy = [0u64; RESOURCES];
         let mut grain = [0usize; RESOURCES];
-        for node in self.graph.nodes() {
+        for node in self.graph.nodes().values() {
             for (column, &cycles) in self.model.cost(node.class).busy.iter().enumerate() {
                 busy[column] += u64::from(cycles);
                 grain[column] = greatest_common_divisor(grain[column], usize::from(cycles));
@@ -71,9 +71,9 @@ fn greatest_common_divisor(a: usize, b: usize) -> usize {
 /// known, and placements fail more often.
 pub(super) struct Recurrences {
     /// By component.
-    longest: IndexVec<ComponentId, Option<Longest>>,
+    longest: PrimaryMap<ComponentId, Option<Longest>>,
     /// Place of each node in its component.
-    place: IndexVec<NodeId, usize>,
+    place: PrimaryMap<NodeId, usize>,
 }
 
 /// The most work, in cubes of nodes, that goes into longest paths.
@@ -81,13 +81,13 @@ const MOST_WORK: usize = 1 << 16;
 
 impl Recurrences {
     pub(super) fn none() -> Recurrences {
-        Recurrences { longest: IndexVec::default(), place: IndexVec::default() }
+        Recurrences { longest: PrimaryMap::default(), place: PrimaryMap::default() }
     }
 
     /// Longest paths for intervals from `least` on.
     pub(super) fn of(problem: &Problem, least: u32) -> Recurrences {
         let components = &problem.shape.components;
-        let mut recurrences = Recurrences { longest: IndexVec::default(), place: problem.graph.table(0) };
+        let mut recurrences = Recurrences { longest: PrimaryMap::default(), place: problem.graph.table(0) };
         let mut work = 0;
         for component in components.ids() {
             let nodes = components.nodes(component);
@@ -108,7 +108,7 @@ pub(super) struct PartialSchedule<'a> {
     pub problem: Problem<'a>,
     pub interval: u32,
     pub table: Reservations,
-    pub cycles: IndexVec<NodeId, Option<i64>>,
+    pub cycles: PrimaryMap<NodeId, Option<i64>>,
     pub recurrences: &'a Recurrences,
 }
 
@@ -175,8 +175,8 @@ pub(super) fn place(placement: &mut PartialSchedule) -> bool {
     let interval = placement.interval;
     let heights = heights(&problem, interval, &mut placement.table.steps);
     let entry = |node: NodeId| (heights[node], Reverse(problem.shape.rank[node]));
-    let mut queue: Queue = problem.graph.nodes().ids().map(entry).collect();
-    let mut last: IndexVec<NodeId, Option<i64>> = problem.graph.table(None);
+    let mut queue: Queue = problem.graph.nodes().keys().map(entry).collect();
+    let mut last: PrimaryMap<NodeId, Option<i64>> = problem.graph.table(None);
     let mut crowd = Crowd::new(problem.graph, interval);
     let mut budget = 4 * problem.count() + 32;
     while let Some((_, Reverse(rank))) = queue.pop() {
@@ -224,7 +224,7 @@ pub(super) fn place(placement: &mut PartialSchedule) -> bool {
 /// The longest way from each node to the end of its iteration. Recurrences are followed until nothing
 /// changes, which takes few rounds: a round follows all dependences of an iteration, and no cycle is positive
 /// from the recurrence bound on.
-fn heights(problem: &Problem, interval: u32, steps: &mut u64) -> IndexVec<NodeId, i64> {
+fn heights(problem: &Problem, interval: u32, steps: &mut u64) -> PrimaryMap<NodeId, i64> {
     let components = &problem.shape.components;
     let mut heights = problem.graph.table(0i64);
     for component in components.ids().rev() {
@@ -251,7 +251,7 @@ fn heights(problem: &Problem, interval: u32, steps: &mut u64) -> IndexVec<NodeId
 /// Which nodes start in which slot: a list for each slot, threaded through the nodes.
 struct Crowd {
     first: Vec<Option<NodeId>>,
-    next: IndexVec<NodeId, Option<NodeId>>,
+    next: PrimaryMap<NodeId, Option<NodeId>>,
 }
 
 impl Crowd {
@@ -288,7 +288,7 @@ impl Crowd {
         placement: &mut PartialSchedule,
         cost: &Cost,
         cycle: i64,
-        heights: &IndexVec<NodeId, i64>,
+        heights: &PrimaryMap<NodeId, i64>,
     ) -> Option<NodeId> {
         let problem = placement.problem;
         let longest = problem.model.costs.iter().flat_map(|cost| cost.busy).max().unwrap_or(0);

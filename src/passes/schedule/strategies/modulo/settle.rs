@@ -2,19 +2,19 @@
 //! becomes 0.
 
 use super::iterative::PartialSchedule;
-use crate::index::IndexVec;
 use crate::ir::schedule::table::LAST_CYCLE;
 use crate::passes::schedule::graph::assignment::Assignment;
 use crate::passes::schedule::graph::dependence_graph::NodeId;
 use crate::passes::schedule::graph::resources::Class;
 use crate::passes::schedule::strategies::refusal::Refusal;
+use cranelift_entity::PrimaryMap;
 
 /// Turns a complete placement into an assignment. Values wait in registers, so reads from LDS move to the
 /// last cycle in which they fit, and nodes that take no time (carried values, constants) to their earliest
 /// user. Loads from global memory stay where they are: how long they take is not known well enough.
 pub(super) fn settle(placement: &mut PartialSchedule) -> Result<Assignment, Refusal> {
     let problem = placement.problem;
-    for &node in problem.shape.order.iter().rev() {
+    for &node in problem.shape.order.values().rev() {
         let free = problem.is_free(node);
         if !free && problem.class(node) != Class::ReadShared {
             continue;
@@ -38,10 +38,10 @@ pub(super) fn settle(placement: &mut PartialSchedule) -> Result<Assignment, Refu
 /// Moves the first cycle to 0. Cycles that an assignment cannot hold are an error.
 pub(super) fn from_zero(
     interval: u32,
-    cycles: &IndexVec<NodeId, Option<i64>>,
+    cycles: &PrimaryMap<NodeId, Option<i64>>,
 ) -> Result<Assignment, Refusal> {
-    let first = cycles.iter().flatten().min().copied().unwrap_or(0);
-    let cycles = cycles.enumerated().map(|(node, cycle)| {
+    let first = cycles.values().flatten().min().copied().unwrap_or(0);
+    let cycles = cycles.iter().map(|(node, cycle)| {
         let cycle = cycle.unwrap_or(first) - first;
         if cycle <= LAST_CYCLE { Ok(cycle as u32) } else { Err(Refusal::TooLong { node }) }
     });

@@ -60,7 +60,7 @@ impl LoopWork {
         let direct_load = half.waves * of(DeviceParameter::DirectLds);
         let (mut compute, mut reads, mut writes, mut direct_loads) = (0, 0, 0, 0);
         let mut factor_reads = [0; 2];
-        for (node, own) in operations.body.iter().zip(&operations.found.nodes) {
+        for (node, own) in operations.body.iter().zip(operations.found.nodes.values()) {
             if let Some(MmaChoice::Explicit(mma)) = own.op.product() {
                 let passes = target.matrix_instruction(mma).map_or(0, |instruction| instruction.passes);
                 compute += pass * u32::from(passes) * half.per_simd;
@@ -192,7 +192,7 @@ impl LoopWork {
 pub(super) fn late_loads(operations: &Operations, loads: [Entity; 2]) -> Result<[u32; 2], Bug> {
     let mut all = 0;
     let (mut counts, mut registers) = ([0u32; 2], [0u32; 2]);
-    for (node, own) in operations.body.iter().zip(&operations.found.nodes) {
+    for (node, own) in operations.body.iter().zip(operations.found.nodes.values()) {
         let is_read = matches!(node.class, Class::ReadShared | Class::ReadGlobal);
         if !is_read && !matches!(own.op, Op::IterArg(_)) {
             continue;

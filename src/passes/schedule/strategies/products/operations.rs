@@ -1,5 +1,6 @@
 //! What role the nodes of a loop play for its product.
 
+use crate::index::Stretches;
 use std::ops::Range;
 
 use bevy_ecs::prelude::*;
@@ -36,7 +37,7 @@ impl<'a> Operations<'a> {
         found: &'a LoopGraph,
         walked: Dim,
     ) -> Result<(Operations<'a>, Entity), OtherLoop> {
-        let body = &found.graph.nodes()[NodeId::default()..found.body_end];
+        let body = found.graph.nodes().range(NodeId::default()..found.body_end);
         let mut operations = Operations { view, axis: walked, found, body };
         let mma = operations.product()?;
         let geometry = view.world.get::<Geometry>(view.root).ok_or(Bug::new("a kernel without geometry"))?;
@@ -53,7 +54,7 @@ impl<'a> Operations<'a> {
     pub(in crate::passes::schedule::strategies) fn pairs(
         &self,
     ) -> impl Iterator<Item = (&GraphNode, Entity)> {
-        self.body.iter().zip(self.found.nodes.iter().map(|node| node.expansion.logical))
+        self.body.iter().zip(self.found.nodes.values().map(|node| node.expansion.logical))
     }
 
     /// The only product.
@@ -155,7 +156,7 @@ impl<'a> Operations<'a> {
 
     /// Vector registers of what an iteration reads from LDS and loads into registers, and of what it adds to.
     pub(in crate::passes::schedule::strategies) fn registers_of_values(&self) -> u32 {
-        let nodes = self.body.iter().zip(&self.found.nodes);
+        let nodes = self.body.iter().zip(self.found.nodes.values());
         let is_read = |node: &GraphNode| matches!(node.class, Class::ReadShared | Class::ReadGlobal);
         let held = nodes.filter(|(node, own)| is_read(node) || matches!(own.op, Op::IterArg(_)));
         held.map(|(_, own)| own.registers).sum()
@@ -163,7 +164,7 @@ impl<'a> Operations<'a> {
 
     /// Vector registers of what an iteration reads at one logical node.
     pub(in crate::passes::schedule::strategies) fn registers_of(&self, read: Entity) -> u32 {
-        let own = self.found.nodes.iter().filter(|node| node.expansion.logical == read);
+        let own = self.found.nodes.values().filter(|node| node.expansion.logical == read);
         own.map(|node| node.registers).sum()
     }
 
@@ -177,7 +178,7 @@ impl<'a> Operations<'a> {
         let graph = &self.found.graph;
         let mut second_half = graph.table(false);
         for own in logical {
-            let nodes = || graph.nodes().ids().take(self.body.len()).filter(|&id| self.logical(id) == own);
+            let nodes = || graph.nodes().keys().take(self.body.len()).filter(|&id| self.logical(id) == own);
             let place = |id: NodeId| coordinate(self.view, graph.nodes()[id].entity, dim);
             let mut places = nodes().map(place).collect::<Result<Vec<(u32, u32)>, Bug>>()?;
             places.sort_unstable();
@@ -190,11 +191,11 @@ impl<'a> Operations<'a> {
         let is = |id: NodeId, class| graph.nodes()[id].class == class;
         // What reads hand on by way of nodes that take no time.
         let mut late = graph.table(false);
-        for id in graph.nodes().ids() {
+        for id in graph.nodes().keys() {
             let own = is(id, Class::ReadShared) && second_half[id];
             late[id] = own || graph.entering(id).any(|edge| edge.distance == 0 && late[edge.from]);
         }
-        Ok(!graph.nodes().ids().any(|id| is(id, Class::Mma) && !second_half[id] && late[id]))
+        Ok(!graph.nodes().keys().any(|id| is(id, Class::Mma) && !second_half[id] && late[id]))
     }
 
     /// How many copies a logical node has.

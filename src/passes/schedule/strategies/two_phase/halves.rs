@@ -8,16 +8,16 @@
 use bevy_ecs::prelude::*;
 
 use super::unsuitable::NotTwoPhases;
-use crate::index::{IndexVec, define_id};
 use crate::passes::schedule::graph::dependence_graph::{Dependence, Edge, NodeId};
 use crate::passes::schedule::graph::dependences::LoopGraph;
 use crate::passes::schedule::graph::numbers::EntityNumbers;
 use crate::passes::schedule::graph::resources::Class;
+use cranelift_entity::{PrimaryMap, entity_impl};
 
-define_id! {
-    /// The number of a logical operation of a loop, in program order.
-    pub(super) struct OperationId, ""
-}
+/// The number of a logical operation of a loop, in program order.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct OperationId(u32);
+entity_impl!(OperationId, "");
 
 /// What a half trip is for.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -48,11 +48,11 @@ pub(super) struct HalfOperation {
 
 /// The half trips of a loop's operations.
 pub(super) struct HalfTrips {
-    pub operations: IndexVec<OperationId, HalfOperation>,
+    pub operations: PrimaryMap<OperationId, HalfOperation>,
     /// The operation of each node.
-    pub of_node: IndexVec<NodeId, OperationId>,
+    pub of_node: PrimaryMap<NodeId, OperationId>,
     /// Operations that move tiles through LDS, for which `tiles` finds the half trips.
-    pub is_moved: IndexVec<OperationId, bool>,
+    pub is_moved: PrimaryMap<OperationId, bool>,
 }
 
 /// The first half trip from `half` on in which a class runs.
@@ -83,7 +83,7 @@ impl HalfTrips {
     /// # Errors
     /// If one of the phases would be empty.
     pub(super) fn of(found: &LoopGraph) -> Result<HalfTrips, NotTwoPhases> {
-        let has = |class: fn(Class) -> bool| found.graph.nodes().iter().any(|own| class(own.class));
+        let has = |class: fn(Class) -> bool| found.graph.nodes().values().any(|own| class(own.class));
         if !has(|class| class == Class::Mma) {
             return Err(NotTwoPhases::OnePhase("matrix product"));
         }
@@ -100,10 +100,10 @@ impl HalfTrips {
     }
 
     fn numbered(found: &LoopGraph) -> HalfTrips {
-        let mut operations: IndexVec<OperationId, HalfOperation> = IndexVec::default();
-        let logical = || found.nodes.iter().map(|node| node.expansion.logical);
+        let mut operations: PrimaryMap<OperationId, HalfOperation> = PrimaryMap::default();
+        let logical = || found.nodes.values().map(|node| node.expansion.logical);
         let mut numbers: EntityNumbers<OperationId> = EntityNumbers::of(logical());
-        let mut of_node = IndexVec::default();
+        let mut of_node = PrimaryMap::default();
         for (node, own) in found.body().zip(logical()) {
             let class = found.graph.nodes()[node].class;
             let id = numbers.get(own).unwrap_or_else(|| {
@@ -159,7 +159,7 @@ impl HalfTrips {
             let is_used = latest.clone();
             self.bound_by_users(found, &mut latest, |edge| edge.distance > 0);
             let mut has_moved = false;
-            for (id, own) in self.operations.enumerated_mut() {
+            for (id, own) in self.operations.iter_mut() {
                 let later = latest[id].filter(|&half| own.class != Class::Mma && half > own.half);
                 if let (Some(later), Some(_)) = (later, is_used[id]) {
                     own.half = later;
@@ -176,7 +176,7 @@ impl HalfTrips {
     fn bound_by_users(
         &self,
         found: &LoopGraph,
-        latest: &mut IndexVec<OperationId, Option<i32>>,
+        latest: &mut PrimaryMap<OperationId, Option<i32>>,
         counts: impl Fn(&Edge) -> bool,
     ) {
         for node in found.body() {
@@ -214,7 +214,7 @@ impl HalfTrips {
 
     /// The first half trip of all.
     pub(super) fn earliest(&self) -> i32 {
-        self.operations.iter().map(|own| own.half).min().unwrap_or(FIRST)
+        self.operations.values().map(|own| own.half).min().unwrap_or(FIRST)
     }
 
     /// Checks that every value is there when it is used: in an earlier half trip, or in the same one where

@@ -139,9 +139,9 @@ fn classify(view: SchedulerView, node: Entity, found: &LoopGraph) -> Result<TwoP
         (tiles.reads.iter().map(|read| nodes.parts(view, found, read))).collect::<Result<Vec<_>, Bug>>()?;
     let groups = reads::groups(view, found, &nodes, (&tiles.reads, &walked))?;
     let earliest = halves.earliest().div_euclid(2) * 2;
-    let last = halves.operations.iter().map(|own| own.half - earliest).max().unwrap_or(0);
+    let last = halves.operations.values().map(|own| own.half - earliest).max().unwrap_or(0);
     tiles.shift(earliest);
-    let pieces = |logical| found.nodes.iter().filter(|own| own.expansion.logical == logical).count() as u32;
+    let pieces = |logical| found.nodes.values().filter(|own| own.expansion.logical == logical).count() as u32;
     let written = |tile: &&StagedTile| !tile.is_direct() && Phase::of(tile.written) == Phase::Products;
     let writes = tiles.tiles.iter().filter(written).map(|tile| pieces(tile.write)).sum();
     let placed = |id: OperationId| {
@@ -171,7 +171,7 @@ fn in_order(halves: &HalfTrips) -> [Vec<OperationId>; 2] {
     let own = |(id, own): (OperationId, &HalfOperation)| {
         (own.class != Class::Free && !halves.is_moved[id]).then_some(id)
     };
-    let mut ids: Vec<OperationId> = halves.operations.enumerated().filter_map(own).collect();
+    let mut ids: Vec<OperationId> = halves.operations.iter().filter_map(own).collect();
     ids.sort_by_key(|&id| (Reverse(halves.operations[id].half), id));
     let (products, others) = ids.into_iter().partition(|&id| halves.operations[id].class == Class::Mma);
     [products, others]

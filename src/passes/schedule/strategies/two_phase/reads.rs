@@ -9,7 +9,6 @@ use bevy_ecs::prelude::*;
 use super::halves::{HalfTrips, OperationId};
 use super::tiles::TileRead;
 use crate::codegen::target::{DeviceModel, DeviceParameter};
-use crate::index::IndexVec;
 use crate::ir::expr::Symbol;
 use crate::ir::layout::Dim;
 use crate::ir::node::MmaChoice;
@@ -19,6 +18,7 @@ use crate::passes::schedule::graph::dependence_graph::{Dependence, NodeId};
 use crate::passes::schedule::graph::dependences::LoopGraph;
 use crate::passes::schedule::graph::resources::Class;
 use crate::passes::schedule::graph::view::SchedulerView;
+use cranelift_entity::PrimaryMap;
 
 /// A dimension along which a product walks.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -54,7 +54,7 @@ pub(super) struct ProductOrder<'a> {
     halves: &'a HalfTrips,
     nodes: Vec<NodeId>,
     /// Their places, for those nodes that are some.
-    places: IndexVec<NodeId, Option<u32>>,
+    places: PrimaryMap<NodeId, Option<u32>>,
 }
 
 impl<'a> ProductOrder<'a> {

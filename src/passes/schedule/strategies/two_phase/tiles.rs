@@ -84,14 +84,13 @@ pub(super) fn of(
     }
     let moves = tiles.tiles.iter().flat_map(|tile| [(tile.load, tile.loaded), (tile.write, tile.written)]);
     for (logical, half) in moves.chain(tiles.reads.iter().map(|read| (read.logical, read.half))) {
-        if let Some(id) = halves.operations.position(|own| own.logical == logical) {
+        if let Some((id, _)) = halves.operations.iter().find(|(_, own)| own.logical == logical) {
             halves.operations[id].half = half;
             halves.is_moved[id] = true;
         }
     }
     let is_shared = |class| matches!(class, Class::ReadShared | Class::WriteShared | Class::GlobalToShared);
-    let other =
-        halves.operations.enumerated().find(|(id, own)| is_shared(own.class) && !halves.is_moved[*id]);
+    let other = halves.operations.iter().find(|(id, own)| is_shared(own.class) && !halves.is_moved[*id]);
     match other {
         Some((_, own)) => Err(NotTwoPhases::RoundTrip(describe_at(view.world, view.root, own.logical))),
         None => Ok(tiles),
