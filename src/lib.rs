@@ -60,9 +60,9 @@
 //! | `serde` | findings and reports of the simulator as JSON, the page and the trace of time mode |
 //! | `half` | conversions from and to the types of the crate `half`, and buffers of them |
 //!
-//! A library that compiles kernels wants `default-features = false, features = ["compiler"]`: 68 crates
-//! instead of 99, build scripts and macros included. One that launches finished kernels wants `runtime`
-//! alone: 17 crates.
+//! A library that compiles kernels wants `default-features = false, features = ["compiler"]`: 74 crates
+//! instead of 104, build scripts and macros included. One that launches finished kernels wants `runtime`
+//! alone: 20 crates.
 //!
 //! # Limits
 //!

@@ -375,8 +375,7 @@ impl Liveness {
             if is_write(position) { Position::write(now) } else { Position::read(now) }
         };
         for first in self.first.values_mut() {
-            let (mut next, mut last) =
-                (std::mem::replace(first, PackedOption::default()), PackedOption::default());
+            let (mut next, mut last) = (std::mem::take(first), PackedOption::default());
             while let Some(&segment) = self.segments.at(next) {
                 let start = match place(segment.start) {
                     (true, now) => Position::read(now),
