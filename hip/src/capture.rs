@@ -9,8 +9,10 @@
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{c_int, c_uint};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{LazyLock, Mutex, PoisonError};
 use std::thread::{self, ThreadId};
+
+use slotmap::{Key, SlotMap, new_key_type};
 
 use crate::error::{Code, HipError, HipResult, invalid};
 use crate::ffi::{In, InOut, Out, exports};
@@ -37,6 +39,11 @@ const SET_DEPENDENCIES: c_uint = 1;
 const LEGACY: [Handle; 2] = [0, 1];
 const PER_THREAD: Handle = 2;
 
+new_key_type! {
+    /// The number of a capture.
+    struct CaptureKey;
+}
+
 /// A capture.
 struct Capture {
     graph: Handle,
@@ -52,7 +59,7 @@ struct Capture {
 
 /// A stream in a capture: what it is given next depends on these nodes.
 struct Joined {
-    capture: u64,
+    capture: CaptureKey,
     last: BTreeSet<Handle>,
     /// What a program was told of them, for as long as it may look there.
     told: Box<[Handle]>,
@@ -60,14 +67,13 @@ struct Joined {
 
 #[derive(Default)]
 struct Captures {
-    captures: BTreeMap<u64, Capture>,
+    captures: SlotMap<CaptureKey, Capture>,
     streams: BTreeMap<Handle, Joined>,
     /// Events that were recorded in a capture, and the nodes that they stand for.
-    events: BTreeMap<Handle, (u64, BTreeSet<Handle>)>,
+    events: BTreeMap<Handle, (CaptureKey, BTreeSet<Handle>)>,
 }
 
-static CAPTURES: Mutex<Captures> =
-    Mutex::new(Captures { captures: BTreeMap::new(), streams: BTreeMap::new(), events: BTreeMap::new() });
+static CAPTURES: LazyLock<Mutex<Captures>> = LazyLock::new(Mutex::default);
 
 thread_local! {
     /// What calls of this thread are forbidden by (`hipThreadExchangeStreamCaptureMode`).
@@ -113,13 +119,13 @@ fn spoiled() -> HipError {
 
 impl Captures {
     /// The capture that a stream is in.
-    fn of(&mut self, stream: Handle) -> Option<(u64, &mut Capture)> {
+    fn of(&mut self, stream: Handle) -> Option<(CaptureKey, &mut Capture)> {
         let number = self.streams.get(&key(stream))?.capture;
-        Some((number, self.captures.get_mut(&number)?))
+        Some((number, self.captures.get_mut(number)?))
     }
 
     /// The capture that a stream is in, if it is not spoiled.
-    fn good(&mut self, stream: Handle) -> HipResult<Option<(u64, &mut Capture)>> {
+    fn good(&mut self, stream: Handle) -> HipResult<Option<(CaptureKey, &mut Capture)>> {
         match self.of(stream) {
             Some((_, capture)) if capture.is_spoiled => Err(spoiled()),
             other => Ok(other),
@@ -143,12 +149,9 @@ impl Captures {
         if self.of(stream).is_some() {
             return Err(HipError::new(Code::IllegalState, "the stream is captured already"));
         }
-        let number = fresh();
         let (origin, thread) = (key(stream), thread::current().id());
-        self.captures.insert(
-            number,
-            Capture { graph, origin, mode, thread, is_new: after.is_none(), is_spoiled: false },
-        );
+        let is_new = after.is_none();
+        let number = self.captures.insert(Capture { graph, origin, mode, thread, is_new, is_spoiled: false });
         let last = after.unwrap_or_default();
         self.streams.insert(origin, Joined { capture: number, last, told: Box::default() });
         Ok(())
@@ -180,7 +183,7 @@ impl Captures {
             }
             Ok(open.copied().all(|node| before.contains(&node)))
         });
-        self.captures.remove(&number);
+        self.captures.remove(number);
         self.streams.retain(|_, joined| joined.capture != number);
         self.events.retain(|_, (capture, _)| *capture != number);
         if is_spoiled || !is_joined? {
@@ -203,7 +206,8 @@ impl Captures {
         match self.of(stream) {
             None => (0, 0, 0),
             Some((number, capture)) => {
-                (if capture.is_spoiled { SPOILED } else { ACTIVE }, number, capture.graph)
+                let status = if capture.is_spoiled { SPOILED } else { ACTIVE };
+                (status, number.data().as_ffi(), capture.graph)
             }
         }
     }
@@ -332,7 +336,7 @@ exports! {
     fn hipStreamBeginCapture(stream: Handle, mode: c_int) also hipStreamBeginCapture_spt {
         check_stream(runtime()?, stream)?;
         let mode = CaptureMode::new(mode)?;
-        let graph = graphs::create();
+        let graph = graphs::create()?;
         with(|captures| captures.begin(stream, mode, graph, None)).inspect_err(|_| {
             // It was made just now.
             let _ = graphs::destroy(graph);

@@ -53,7 +53,7 @@ fn flags(context: Handle) -> HipResult<c_uint> {
 exports! {
     fn hipCtxCreate(context: Out<Handle>, flags: c_uint, device: c_int) {
         check_device(device)?;
-        let made = runtime()?.contexts.add(Context { flags });
+        let made = runtime()?.contexts.add(Context { flags })?;
         STACK.with_borrow_mut(|stack| stack.push(made));
         context.put(made)
     }

@@ -45,7 +45,7 @@ fn instantiate(exec: Out<Handle>, graph: Handle) -> HipResult {
         graphs::destroy(copy)?;
         return Err(error);
     }
-    exec.put(runtime()?.execs.add(Exec { graph: copy }))
+    exec.put(runtime()?.execs.add(Exec { graph: copy })?)
 }
 
 fn launch(exec: Handle, stream: Handle) -> HipResult {
@@ -96,7 +96,7 @@ fn update(exec: Handle, graph: Handle) -> HipResult<c_int> {
 exports! {
     fn hipGraphCreate(graph: Out<Handle>, flags: c_uint) {
         match flags {
-            0 => graph.put(graphs::create()),
+            0 => graph.put(graphs::create()?),
             _ => Err(invalid("flags have to be 0")),
         }
     }

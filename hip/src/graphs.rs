@@ -5,10 +5,12 @@
 //! copied from.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{LazyLock, Mutex, PoisonError};
+
+use slotmap::{DefaultKey, SlotMap};
 
 use crate::error::{Code, HipError, HipResult, invalid};
-use crate::handles::{Handle, fresh};
+use crate::handles::{Handle, HandleKind, fresh};
 use crate::operations::Operation;
 
 /// A node of a graph.
@@ -26,9 +28,11 @@ pub(crate) struct Graph {
     pub nodes: BTreeMap<Handle, Node>,
 }
 
-type Graphs = BTreeMap<Handle, Graph>;
+/// All graphs. Their nodes are numbers, because the order of these is that in which nodes were made, and
+/// because a node is found without its graph.
+type Graphs = SlotMap<DefaultKey, Graph>;
 
-static GRAPHS: Mutex<Graphs> = Mutex::new(BTreeMap::new());
+static GRAPHS: LazyLock<Mutex<Graphs>> = LazyLock::new(Mutex::default);
 
 fn all<R>(f: impl FnOnce(&mut Graphs) -> R) -> R {
     // A poisoned lock guards tables that are whole after each change.
@@ -44,7 +48,10 @@ fn unknown(graph: Handle) -> HipError {
 /// # Errors
 /// There is none, or `f` fails.
 pub(crate) fn with<R>(graph: Handle, f: impl FnOnce(&mut Graph) -> HipResult<R>) -> HipResult<R> {
-    all(|graphs| f(graphs.get_mut(&graph).ok_or_else(|| unknown(graph))?))
+    all(|graphs| {
+        let found = HandleKind::Graph.key(graph).and_then(|key| graphs.get_mut(key));
+        f(found.ok_or_else(|| unknown(graph))?)
+    })
 }
 
 /// Looks at the graph that a node belongs to, or changes it.
@@ -59,10 +66,11 @@ pub(crate) fn with_owner<R>(node: Handle, f: impl FnOnce(&mut Graph) -> HipResul
 }
 
 /// A new graph without nodes.
-pub(crate) fn create() -> Handle {
-    let graph = fresh();
-    all(|graphs| graphs.insert(graph, Graph::default()));
-    graph
+///
+/// # Errors
+/// There are too many graphs.
+pub(crate) fn create() -> HipResult<Handle> {
+    all(|graphs| HandleKind::Graph.insert(graphs, Graph::default()))
 }
 
 /// A copy of a graph, with copies of the graphs inside it.
@@ -74,7 +82,7 @@ pub(crate) fn copy(graph: Handle) -> HipResult<Handle> {
 }
 
 fn copy_in(graphs: &mut Graphs, from: Handle) -> HipResult<Handle> {
-    let graph = graphs.get(&from).ok_or_else(|| unknown(from))?;
+    let graph = HandleKind::Graph.key(from).and_then(|key| graphs.get(key)).ok_or_else(|| unknown(from))?;
     let names: BTreeMap<Handle, Handle> = graph.nodes.keys().map(|&node| (node, fresh())).collect();
     let rename = |node: &Handle| names.get(node).copied();
     let mut copies = Vec::new();
@@ -87,9 +95,7 @@ fn copy_in(graphs: &mut Graphs, from: Handle) -> HipResult<Handle> {
             *child = copy_in(graphs, *child)?;
         }
     }
-    let copy = fresh();
-    graphs.insert(copy, Graph { nodes: copies.into_iter().collect() });
-    Ok(copy)
+    HandleKind::Graph.insert(graphs, Graph { nodes: copies.into_iter().collect() })
 }
 
 /// Forgets a graph, and those inside it.
@@ -101,7 +107,8 @@ pub(crate) fn destroy(graph: Handle) -> HipResult {
 }
 
 fn destroy_in(graphs: &mut Graphs, graph: Handle) -> HipResult {
-    let gone = graphs.remove(&graph).ok_or_else(|| unknown(graph))?;
+    let gone = HandleKind::Graph.key(graph).and_then(|key| graphs.remove(key));
+    let gone = gone.ok_or_else(|| unknown(graph))?;
     gone.nodes.values().try_for_each(|node| match node.operation {
         Operation::Child(child) => destroy_in(graphs, child),
         _ => Ok(()),
@@ -220,7 +227,7 @@ mod tests {
 
     #[test]
     fn nodes_come_after_those_they_depend_on_and_circles_are_errors() {
-        let graph = create();
+        let graph = create().expect("there is room");
         let [a, b, c] = with(graph, |graph| {
             let a = graph.add(Operation::Empty, &[])?;
             let b = graph.add(Operation::Empty, &[])?;

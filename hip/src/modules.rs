@@ -77,7 +77,7 @@ impl LoadedFunction {
 fn load(module: Out<Handle>, image: &[u8]) -> HipResult {
     let runtime = runtime()?;
     let loaded = LoadedModule::load(runtime, image)?;
-    module.put(runtime.modules.add(loaded))
+    module.put(runtime.modules.add(loaded)?)
 }
 
 /// The bytes of a file that begins as an image does. Neither devices and pipes, which may have no end, nor
@@ -176,7 +176,7 @@ exports! {
         let runtime = runtime()?;
         let module = runtime.modules.get(module)?;
         let found = LoadedFunction::new(module, name.get()?)?;
-        function.put(runtime.functions.add(found))
+        function.put(runtime.functions.add(found)?)
     }
 
     fn hipModuleGetGlobal(address: Out<u64>, bytes: Out<usize>, module: Handle, name: Text) {

@@ -73,20 +73,22 @@ const RESERVED_HIGH: c_int = 6;
 const USED: c_int = 7;
 const USED_HIGH: c_int = 8;
 
-static DEFAULT: OnceLock<Handle> = OnceLock::new();
+static DEFAULT: OnceLock<HipResult<Handle>> = OnceLock::new();
 /// The pool that `hipMallocAsync` takes from.
 static CURRENT: Mutex<Option<Handle>> = Mutex::new(None);
 
-fn default(runtime: &Runtime) -> Handle {
-    let new =
-        || runtime.pools.add(Pool { state: Mutex::new(PoolState { reuse: [1; 3], ..PoolState::default() }) });
-    *DEFAULT.get_or_init(new)
+fn add(runtime: &Runtime) -> HipResult<Handle> {
+    runtime.pools.add(Pool { state: Mutex::new(PoolState { reuse: [1; 3], ..PoolState::default() }) })
 }
 
-fn current(runtime: &Runtime) -> Handle {
+fn default(runtime: &Runtime) -> HipResult<Handle> {
+    DEFAULT.get_or_init(|| add(runtime)).clone()
+}
+
+fn current(runtime: &Runtime) -> HipResult<Handle> {
     // A poisoned lock guards a handle that is whole after each change.
     let current = *CURRENT.lock().unwrap_or_else(PoisonError::into_inner);
-    current.filter(|&pool| runtime.pools.get(pool).is_ok()).unwrap_or_else(|| default(runtime))
+    current.filter(|&pool| runtime.pools.get(pool).is_ok()).map_or_else(|| default(runtime), Ok)
 }
 
 impl Pool {
@@ -145,7 +147,7 @@ fn no_sharing() -> HipResult {
 
 exports! {
     fn hipMallocAsync(pointer: Out<u64>, bytes: usize, stream: Handle) {
-        allocate(current(runtime()?), pointer, bytes, stream)
+        allocate(current(runtime()?)?, pointer, bytes, stream)
     }
     fn hipMallocFromPoolAsync(pointer: Out<u64>, bytes: usize, pool: Handle, stream: Handle) {
         allocate(pool, pointer, bytes, stream)
@@ -165,11 +167,11 @@ exports! {
     }
     fn hipDeviceGetDefaultMemPool(pool: Out<Handle>, device: c_int) {
         check_device(device)?;
-        pool.put(default(runtime()?))
+        pool.put(default(runtime()?)?)
     }
     fn hipDeviceGetMemPool(pool: Out<Handle>, device: c_int) {
         check_device(device)?;
-        pool.put(current(runtime()?))
+        pool.put(current(runtime()?)?)
     }
     fn hipDeviceSetMemPool(device: c_int, pool: Handle) {
         check_device(device)?;
@@ -185,11 +187,11 @@ exports! {
         if of.handle_types != 0 {
             return no_sharing();
         }
-        pool.put(runtime()?.pools.add(Pool { state: Mutex::new(PoolState { reuse: [1; 3], ..PoolState::default() }) }))
+        pool.put(add(runtime()?)?)
     }
     fn hipMemPoolDestroy(pool: Handle) {
         let runtime = runtime()?;
-        if pool == default(runtime) {
+        if pool == default(runtime)? {
             return Err(invalid("the default pool stays"));
         }
         runtime.pools.remove(pool).map(drop)

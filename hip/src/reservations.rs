@@ -199,7 +199,7 @@ exports! {
         if bytes > runtime.space.left().0 {
             return Err(HipError::new(Code::OutOfMemory, format!("there are no {bytes} bytes")));
         }
-        handle.put(runtime.physical.add(Physical::new(bytes, properties)?))
+        handle.put(runtime.physical.add(Physical::new(bytes, properties)?)?)
     }
     fn hipMemRelease(handle: Handle) {
         runtime()?.physical.remove(handle).map(drop)

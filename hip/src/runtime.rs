@@ -26,7 +26,7 @@ use groundswell::target::{FeatureSetting, Target, TargetId};
 use crate::contexts::Context;
 use crate::error::{Code, HipError, HipResult};
 use crate::graph_runs::Exec;
-use crate::handles::Handles;
+use crate::handles::{HandleKind, Handles};
 use crate::modules::{LoadedFunction, LoadedModule};
 use crate::order::Order;
 use crate::pools::Pool;
@@ -232,14 +232,14 @@ impl Runtime {
             target,
             simulator: RwLock::new(Simulator::new(target)),
             space: AddressSpace::new(),
-            modules: Handles::new("module"),
-            functions: Handles::new("function"),
-            streams: Handles::new("stream"),
-            events: Handles::new("event"),
-            execs: Handles::new("executable graph"),
-            pools: Handles::new("memory pool"),
-            contexts: Handles::new("context"),
-            physical: Handles::new("memory without an address"),
+            modules: Handles::new(HandleKind::Module),
+            functions: Handles::new(HandleKind::Function),
+            streams: Handles::new(HandleKind::Stream),
+            events: Handles::new(HandleKind::Event),
+            execs: Handles::new(HandleKind::Exec),
+            pools: Handles::new(HandleKind::Pool),
+            contexts: Handles::new(HandleKind::Context),
+            physical: Handles::new(HandleKind::Physical),
             report: Report::default(),
             process: std::process::id(),
             fault: AtomicI32::new(0),

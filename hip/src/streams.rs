@@ -97,7 +97,7 @@ fn make_stream(stream: Out<Handle>, flags: c_uint, priority: c_int) -> HipResult
     if flags > 1 {
         return Err(invalid(format!("{flags:#x} are no flags of a stream")));
     }
-    stream.put(runtime()?.streams.add(Stream { flags, priority: priority.clamp(-1, 1) }))
+    stream.put(runtime()?.streams.add(Stream { flags, priority: priority.clamp(-1, 1) })?)
 }
 
 fn make_event(event: Out<Handle>, flags: c_uint) -> HipResult {
@@ -106,7 +106,7 @@ fn make_event(event: Out<Handle>, flags: c_uint) -> HipResult {
         return Err(invalid(format!("{flags:#x} are no flags of an event")));
     }
     let untimed = flags & DISABLE_TIMING != 0;
-    event.put(runtime()?.events.add(Event { untimed, recorded: Mutex::new(None) }))
+    event.put(runtime()?.events.add(Event { untimed, recorded: Mutex::new(None) })?)
 }
 
 /// Everything in a stream has happened; an error if a kernel has failed, or if the stream is captured.
