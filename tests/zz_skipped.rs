@@ -1,12 +1,10 @@
 //! The last test binary: it counts the tests of all others that were skipped for lack of a tool.
 
-mod common;
-
-use std::path::Path;
+use groundswell_testing::places::scratch;
 use std::process::{Command, Output};
 
-use common::oracle::Workspace;
-use common::skipped;
+use groundswell_testing::oracle::Workspace;
+use groundswell_testing::skipped;
 
 #[test]
 fn tests_that_were_skipped_are_counted() {
@@ -27,7 +25,7 @@ fn probe() {
 
 #[test]
 fn a_skip_is_told_and_counted() {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("skipped-probe");
+    let folder = scratch().join("skipped-probe");
     let _ = std::fs::remove_dir_all(&folder);
     let run = |test: &str, requires: bool| -> Output {
         let mut command = Command::new(std::env::current_exe().unwrap());

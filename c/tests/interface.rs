@@ -4,9 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-#[path = "../../tests/common/skipped.rs"]
-#[expect(dead_code, reason = "the last test binary counts")]
-mod skipped;
+use groundswell_testing::skipped;
 
 /// The folder with the library that was built with this test.
 fn libraries() -> PathBuf {

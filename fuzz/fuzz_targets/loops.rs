@@ -3,7 +3,7 @@
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| {
-    if let Err(fault) = checks::loops(data) {
+    if let Err(fault) = groundswell_testing::checks::loops(data) {
         panic!("{fault}");
     }
 });

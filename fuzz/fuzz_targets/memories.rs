@@ -2,7 +2,7 @@
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| {
-    if let Err(fault) = checks::memories(data) {
+    if let Err(fault) = groundswell_testing::checks::memories(data) {
         panic!("{fault}");
     }
 });

@@ -2,7 +2,7 @@
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| {
-    if let Err(fault) = checks::simulator(data) {
+    if let Err(fault) = groundswell_testing::checks::simulator(data) {
         panic!("{fault}");
     }
 });

@@ -2,18 +2,13 @@
 //! libraries of HIP 5, 6 and 7 are opened as AMD's would be, and every step comes to what it comes to on the
 //! simulator. AMD's own library, on a machine without a GPU, is opened and reports that there is none.
 
-#[path = "../../tests/common/device_suite.rs"]
-mod device_suite;
-#[path = "../../tests/common/skipped.rs"]
-#[expect(dead_code, reason = "the last test binary counts")]
-mod skipped;
-
 use std::ffi::{c_int, c_void};
 use std::path::Path;
 use std::process::{Command, Output};
 
 use groundswell::kernels::Gemm;
 use groundswell::prelude::*;
+use groundswell_testing::{device_suite, skipped};
 use libloading::Library;
 
 const LIBRARIES: [&str; 3] =

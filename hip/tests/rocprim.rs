@@ -6,7 +6,8 @@ mod common;
 use std::ffi::OsStr;
 use std::path::Path;
 
-use common::{LINKED, program, run, skipped};
+use common::{LINKED, program, run};
+use groundswell_testing::skipped;
 
 /// Elements; `GROUNDSWELL_SWEEP` adds the largest.
 const SIZES: &[&str] = &["1", "2", "63", "257", "1000", "4099", "20000"];

@@ -9,10 +9,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
-use common::{folder, skipped};
+use common::folder;
 use groundswell::kernels::Gemm;
 use groundswell::package::PackageBuilder;
 use groundswell::prelude::*;
+use groundswell_testing::skipped;
 
 /// The most bytes of a launcher, stripped.
 const MOST_BYTES: u64 = 3 << 19;

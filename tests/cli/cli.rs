@@ -1,6 +1,7 @@
 //! The program as scripts see it: exit codes, JSON keys, files.
 
-use crate::common::program::{Directory, groundswell, json, text};
+use crate::places::Directory;
+use crate::program::{groundswell, json, text};
 use serde_json::Value;
 
 const SMALL: [&str; 9] = ["-s", "M=64", "-s", "N=33", "-s", "K=104", "--tile", "M=32,N=32,K=32", "--json"];
@@ -312,7 +313,7 @@ fn bench_spreads_and_schedules_named_kernels_as_it_is_told() {
 fn with_input(arguments: &[&str], input: &str) -> std::process::Output {
     use std::io::Write;
     use std::process::Stdio;
-    let mut program = crate::common::program::command(arguments);
+    let mut program = crate::program::command(arguments);
     program.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = program.spawn().expect("the program was built for this test");
     // A program that refuses its arguments does not read.
@@ -350,7 +351,7 @@ fn a_kernel_comes_from_standard_input() {
     assert!(text(&output.stderr).contains("can be read once"), "{}", text(&output.stderr));
     let file = directory.file("k.gsw");
     std::fs::write(&file, kernel).unwrap();
-    let mut program = crate::common::program::command(&["compile", "-", "--emit", "asm", "-o", &file]);
+    let mut program = crate::program::command(&["compile", "-", "--emit", "asm", "-o", &file]);
     let output = program.stdin(std::fs::File::open(&file).unwrap()).output().unwrap();
     assert_eq!((output.status.code(), std::fs::read_to_string(&file).unwrap().as_str()), (Some(2), kernel));
 }

@@ -4,7 +4,8 @@
 use std::fs::File;
 use std::process::Stdio;
 
-use crate::common::program::{Directory, command, groundswell, json, text};
+use crate::places::Directory;
+use crate::program::{command, groundswell, json, text};
 
 /// Arguments, what is said, and what the program ends with.
 const ERRORS: &[(&[&str], &str, i32)] = &[

@@ -6,7 +6,8 @@ use std::io::{Read, Write};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::common::program::{Directory, command, groundswell, json, text};
+use crate::places::Directory;
+use crate::program::{command, groundswell, json, text};
 
 /// Makes a file of a size that takes no room on the disk.
 fn sparse(directory: &Directory, name: &str, bytes: u64) -> String {

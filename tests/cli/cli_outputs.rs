@@ -8,7 +8,8 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
-use crate::common::program::{Directory, command, groundswell, json, text};
+use crate::places::Directory;
+use crate::program::{command, groundswell, json, text};
 
 const COMPILE: [&str; 6] = ["compile", "copy", "-s", "M=64", "-s", "N=256"];
 

@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::common::kernels::{self, Case};
-use crate::common::program::{self, Directory};
+use crate::kernels::{self, Case};
+use crate::places::Directory;
+use crate::program;
 use groundswell::cache::{Cache, CacheCounts, Stale};
 use groundswell::compile::{Verify, compile_uncached, link};
 use groundswell::kernels::{Waves, copy};

@@ -1,10 +1,10 @@
 //! A launch with an exact result: the kernel's text, the interpreter, the passes and the machine code have to
 //! agree with plain loops, and check mode has to find nothing. All numbers are small integers.
 
+use crate::judged::verified;
 use std::cell::Cell;
 
-use super::meaning;
-use groundswell::compile::{Verify, compile_uncached};
+use crate::meaning;
 use groundswell::prelude::*;
 use groundswell::simulator::CheckOptions;
 
@@ -56,8 +56,7 @@ impl Case {
         let after = Interpreter::run(&self.kernel, &|symbol| self.size(symbol), &self.inputs);
         let after = after.unwrap_or_else(|e| panic!("{name}: {e}\n{text}"));
         self.equal("the interpreter", &after[last].to_f64());
-        let executable = compile_uncached(&self.kernel, &options, Verify::AfterEachPass);
-        let executable = executable.unwrap_or_else(|e| panic!("{name}: {e}\n{text}"));
+        let executable = verified(&self.kernel, &options);
         let number = CHECKED.replace(CHECKED.get() + 1);
         if number.is_multiple_of(16) {
             self.check_stages(target);

@@ -20,14 +20,17 @@ pub fn text(inst: &Inst, arch: Arch) -> String {
 /// sources print as their bits, which are a literal when read; scope bits of cache instructions of gfx90a,
 /// which LLVM's compiler sets, have no words.
 pub fn is_readable(inst: &Inst, arch: Arch) -> bool {
-    use Element::{B16, I16, U16};
     let info = inst.op.info();
-    if arch == Arch::Gfx90a && info.format == Format::MubufBare && !inst.modifiers.is_empty() {
-        return false;
-    }
+    let sets_scope = arch == Arch::Gfx90a && info.format == Format::MubufBare && !inst.modifiers.is_empty();
+    !sets_scope && !has_inline_float_of_16_bits(inst)
+}
+
+/// Whether a 16-bit integer source is an inline float, which prints as its bits.
+pub fn has_inline_float_of_16_bits(inst: &Inst) -> bool {
+    use Element::{B16, I16, U16};
     let is_inline_float = |operand: Operand| matches!(operand.number(), Some(240..=248));
-    let mut operands = info.operands.iter().zip(inst.operands);
-    !operands.any(|(spec, operand)| matches!(spec.element, B16 | I16 | U16) && is_inline_float(operand))
+    let mut operands = inst.op.info().operands.iter().zip(inst.operands);
+    operands.any(|(spec, operand)| matches!(spec.element, B16 | I16 | U16) && is_inline_float(operand))
 }
 
 /// Fails with the first of them if anything is wrong.

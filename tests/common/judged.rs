@@ -1,9 +1,19 @@
-//! Launches in check mode, compared with the interpreter.
+//! Kernels that compile with every pass verified, and launches in check mode, compared with the interpreter.
 
 use std::fmt::Display;
 
 use groundswell::check::with_findings;
+use groundswell::compile::{Verify, compile_uncached};
 use groundswell::prelude::*;
+
+/// Compiles a kernel that must compile; what every pass leaves is verified.
+#[track_caller]
+pub fn verified(kernel: &Kernel, options: &Options) -> Executable {
+    match compile_uncached(kernel, options, Verify::AfterEachPass) {
+        Ok(executable) => executable,
+        Err(fault) => panic!("{options:?}\n{kernel}\n{fault}"),
+    }
+}
 
 /// With random arguments of this seed, on a simulated device of its target, check mode finds nothing in an
 /// executable, and the results are those of the interpreter.

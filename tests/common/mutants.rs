@@ -14,7 +14,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use super::same_in_waves::stores_of_all_waves;
+use crate::same_in_waves::stores_of_all_waves;
 
 use cranelift_entity::EntityRef;
 use groundswell::assembler::{AssemblerOptions, assemble, disassemble};

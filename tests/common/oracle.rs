@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use super::skipped;
+use crate::skipped;
 use groundswell::object::{KernelDescriptor, ObjectFile};
 use groundswell::target::{FeatureSetting, Target, TargetId};
 

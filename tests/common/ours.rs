@@ -6,8 +6,8 @@ use groundswell::prelude::*;
 use groundswell::report::LdsAccessReport;
 use groundswell::target::Feature;
 
-use super::checked::Checked;
-use super::kernels::{Case, elementwise_kernels};
+use crate::checked::Checked;
+use crate::kernels::{Case, elementwise_kernels};
 
 /// A compiled kernel and the sizes of its launch.
 pub struct Ours {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::oracle::Workspace;
+use crate::oracle::Workspace;
 use groundswell::isa::Arch;
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;

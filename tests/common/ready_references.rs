@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use groundswell::prelude::*;
 
-use super::exact_case::{made, number};
+use crate::exact_case::{made, number};
 
 /// The sizes of a launch, and the contents of its arguments before it.
 pub struct ReadyLaunch<'a> {
@@ -206,7 +206,7 @@ fn softmax(row: &[f64]) -> Vec<f64> {
 }
 
 /// The error function by its series.
-fn erf(x: f64) -> f64 {
+pub fn erf(x: f64) -> f64 {
     let (mut term, mut sum) = (x, x);
     for n in 1..200 {
         term *= -x * x / f64::from(n);

@@ -7,6 +7,8 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Once;
 
+use crate::places::scratch;
+
 /// With this in the environment, a test that would be skipped fails.
 pub const REQUIRED: &str = "GROUNDSWELL_REQUIRE_ORACLES";
 
@@ -14,8 +16,15 @@ pub const REQUIRED: &str = "GROUNDSWELL_REQUIRE_ORACLES";
 pub const FOLDER: &str = "GROUNDSWELL_SKIPPED_FOLDER";
 
 fn folder() -> PathBuf {
-    let usual = || PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("skipped");
+    let usual = || scratch().join("skipped");
     std::env::var_os(FOLDER).map_or_else(usual, PathBuf::from)
+}
+
+/// The name of this test binary, without the hash that cargo puts behind it.
+fn binary() -> String {
+    let path = std::env::current_exe().expect("this is a program");
+    let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    name.rsplit_once('-').map_or(name.clone(), |(name, _)| name.to_owned())
 }
 
 /// Forgets what this test binary noted when it ran before. Whoever looks for tools calls it first.
@@ -23,7 +32,7 @@ pub fn begin() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         // There is none as a rule.
-        let _ = fs::remove_file(folder().join(env!("CARGO_CRATE_NAME")));
+        let _ = fs::remove_file(folder().join(binary()));
     });
 }
 
@@ -32,7 +41,7 @@ pub fn note(missing: &str) {
     assert!(std::env::var_os(REQUIRED).is_none(), "{missing} is missing");
     let thread = std::thread::current();
     let test = thread.name().unwrap_or("a test");
-    let binary = env!("CARGO_CRATE_NAME");
+    let binary = binary();
     tell(&format!("skipped: {test} of {binary}: {missing} is missing\n"));
     fs::create_dir_all(folder()).unwrap();
     let file = File::options().create(true).append(true).open(folder().join(binary));

@@ -2,7 +2,7 @@
 
 use groundswell::prelude::*;
 
-use super::exact_case::of_numbers;
+use crate::exact_case::of_numbers;
 
 /// A format as OCP's "Microscaling formats" describes it.
 #[derive(Copy, Clone, PartialEq, Debug)]

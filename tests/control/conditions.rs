@@ -2,14 +2,12 @@
 //! data, with and without values, one inside of another and in loops, on aligned and ragged shapes, static
 //! and dynamic, with all schedules. The reference of each is a plain loop.
 
-use crate::common::exact_case::{Case, number, tensor, zeros};
 use groundswell::prelude::*;
 use groundswell::simulator::Limits;
+use groundswell_testing::exact_case::{Case, number, tensor, zeros};
+use groundswell_testing::schedules::GENERAL as SCHEDULES;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
-
-const SCHEDULES: [Schedule; 5] =
-    [Schedule::None, Schedule::Prefetch, Schedule::Modulo, Schedule::FourStage, Schedule::PingPong];
 
 const SEEDS: u64 = 5;
 
@@ -188,7 +186,7 @@ fn data_decide_for_all_waves() {
             .collect();
         let total: f64 = values.iter().sum();
         let expected = values.iter().map(|x| if total > 0.0 { x * x + total } else { *x }).collect();
-        let a = crate::common::exact_case::of_numbers(F32, &[rows, columns], &values);
+        let a = groundswell_testing::exact_case::of_numbers(F32, &[rows, columns], &values);
         shape.check(kernel, vec![a, zeros(F32, &[rows, columns])], expected);
     }
 }

@@ -2,10 +2,11 @@
 //! workgroup, on shapes that no tile divides, static and dynamic, with all schedules. The reference of each
 //! is a plain loop; loops without iterations return their initial values.
 
-use crate::common::exact_case::{Case, number, of_numbers, tensor, zeros};
-use crate::common::meaning;
 use groundswell::compile::{Verify, compile_uncached};
 use groundswell::prelude::*;
+use groundswell_testing::exact_case::{Case, number, of_numbers, tensor, zeros};
+use groundswell_testing::meaning;
+use groundswell_testing::schedules::GENERAL as SCHEDULES;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
@@ -41,12 +42,25 @@ fn range(ends: [usize; 2], place: [i64; 2], grid: [i64; 2], k: i64) -> std::ops:
 }
 
 fn product(ends: [usize; 2], orders: Vec<Constraint>, space: AddressSpace) -> Result<Kernel, Diagnostic> {
+    let range = iterations(k(), ENDS[ends[0]].1(), ENDS[ends[1]].1());
+    product_over([range].into_iter().chain(orders), &[], space)
+}
+
+/// A product whose sums begin at one, over the iterations that constraints say, with scalars that these may
+/// name.
+fn product_over(
+    constraints: impl IntoIterator<Item = Constraint>,
+    scalars: &[&'static str],
+    space: AddressSpace,
+) -> Result<Kernel, Diagnostic> {
     let [m, n] = symbols(["M", "N"]);
     Kernel::trace("part_of_product", |w| {
         w.distribute([workgroup(m, BLOCK[0], 0), workgroup(n, BLOCK[1], 1), tile(k(), TILE), wave(m, 16)]);
-        w.distribute([iterations(k(), ENDS[ends[0]].1(), ENDS[ends[1]].1())]);
-        w.distribute(orders);
+        w.distribute(constraints);
         w.mma_type(Mma::F32_16x16x16_F16);
+        for &scalar in scalars {
+            w.scalar(scalar, I32);
+        }
         let a = w.memory("a", [m, k()], space, F16);
         let b = w.memory("b", [n, k()], space, F16);
         let c = w.memory("c", [m, n], Global, F32);
@@ -55,9 +69,6 @@ fn product(ends: [usize; 2], orders: Vec<Constraint>, space: AddressSpace) -> Re
         w.write(sum, c);
     })
 }
-
-const SCHEDULES: [Schedule; 5] =
-    [Schedule::None, Schedule::Prefetch, Schedule::Modulo, Schedule::FourStage, Schedule::PingPong];
 
 /// The text of every stage compiles to the object of the case.
 fn reads_back(case: &Case) {
@@ -204,23 +215,9 @@ fn what_cannot_be_is_refused() {
 /// Scalars say where a loop begins and how many tiles it takes, also where there are none.
 #[test]
 fn scalars_choose_iterations() {
-    let [m, n] = symbols(["M", "N"]);
     let kernel = |space| {
-        let kernel = Kernel::trace("part_of_product", |w| {
-            w.distribute([workgroup(m, 32, 0), workgroup(n, 32, 1), tile(k(), TILE), wave(m, 16)]);
-            let [start, count] = ["start", "count"].map(|name| SymExpr::from(Symbol::new(name)));
-            w.distribute([iterations(k(), start, count)]);
-            w.mma_type(Mma::F32_16x16x16_F16);
-            w.scalar("start", I32);
-            w.scalar("count", I32);
-            let a = w.memory("a", [m, k()], space, F16);
-            let b = w.memory("b", [n, k()], space, F16);
-            let c = w.memory("c", [m, n], Global, F32);
-            let one = w.register([m, n], F32, 1.0);
-            let [sum] = w.iterate(k(), [one], |w, [sum]| [w.mma(w.read(a), w.read(b), sum)]);
-            w.write(sum, c);
-        });
-        kernel.expect("a kernel")
+        let [start, count] = ["start", "count"].map(|name| SymExpr::from(Symbol::new(name)));
+        product_over([iterations(k(), start, count)], &["start", "count"], space).expect("a kernel")
     };
     assert!(kernel(Global).symbols().iter().all(|symbol| ["M", "N", "K"].contains(&symbol.name())));
     let mut random = StdRng::seed_from_u64(0x5ca1);
@@ -371,7 +368,6 @@ fn outer_loops_choose_iterations() {
 /// Every so manieth tile, from a first one on, static and open, with all schedules.
 #[test]
 fn loops_take_every_so_manieth_tile() {
-    let [m, n] = symbols(["M", "N"]);
     let mut random = StdRng::seed_from_u64(0x57e9);
     let first_and_count: [[usize; 2]; 5] = [[0, 8], [1, 6], [3, 8], [5, 7], [4, 8]];
     for number in 0..50 {
@@ -381,24 +377,9 @@ fn loops_take_every_so_manieth_tile() {
         let is_scalar = number % 4 == 0;
         let dynamic: Vec<&str> = ["M", "N", "K"].into_iter().filter(|_| random.random_bool(0.3)).collect();
         let space = if random.random_bool(0.7) { Shared } else { Global };
-        let kernel = Kernel::trace("part_of_product", |w| {
-            w.distribute([
-                workgroup(m, BLOCK[0], 0),
-                workgroup(n, BLOCK[1], 1),
-                tile(k(), TILE),
-                wave(m, 16),
-            ]);
-            let first = if is_scalar { Symbol::new("start").into() } else { ENDS[ends[0]].1() };
-            w.distribute([iterations_by(k(), first, ENDS[ends[1]].1(), step)]);
-            w.mma_type(Mma::F32_16x16x16_F16);
-            w.scalar("start", I32);
-            let a = w.memory("a", [m, k()], space, F16);
-            let b = w.memory("b", [n, k()], space, F16);
-            let c = w.memory("c", [m, n], Global, F32);
-            let one = w.register([m, n], F32, 1.0);
-            let [sum] = w.iterate(k(), [one], |w, [sum]| [w.mma(w.read(a), w.read(b), sum)]);
-            w.write(sum, c);
-        });
+        let first = if is_scalar { Symbol::new("start").into() } else { ENDS[ends[0]].1() };
+        let range = iterations_by(k(), first, ENDS[ends[1]].1(), step);
+        let kernel = product_over([range], &["start"], space);
         let [rows, columns, depth] = sizes.map(|size: i64| size as usize);
         let [a, b] = [tensor(F16, &[rows, depth]), tensor(F16, &[columns, depth])];
         let (x, y) = (a.to_f64(), b.to_f64());

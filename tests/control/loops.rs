@@ -3,35 +3,26 @@
 //! each is run under every schedule and for several sizes, known and dynamic, in run and in check mode, and
 //! must give what the interpreter gives.
 
+use groundswell_testing::judged::verified;
+use groundswell_testing::places::root;
+use groundswell_testing::schedules::ALL as SCHEDULES;
 use std::fs;
 use std::path::Path;
 
-use crate::common::meaning;
 use groundswell::check::{against_interpreter, with_findings};
 use groundswell::compile::Verify;
 use groundswell::compile::compile_uncached;
 use groundswell::interpreter::Interpreter;
 use groundswell::prelude::*;
+use groundswell_testing::meaning;
 use rayon::prelude::*;
-
-const SCHEDULES: [Schedule; 9] = [
-    Schedule::None,
-    Schedule::Prefetch,
-    Schedule::FourStage,
-    Schedule::Modulo,
-    Schedule::PingPong,
-    Schedule::Quadrants,
-    Schedule::Interleaved,
-    Schedule::TwoPhase,
-    Schedule::Automatic,
-];
 
 /// Values of K: fewer iterations than stages, as many, more, and some that tiles do not divide.
 const SIZES: [i64; 7] = [32, 48, 64, 128, 160, 200, 320];
 
 /// Name and text of every kernel.
 fn kernels() -> Vec<(String, String)> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases/loops");
+    let folder = root().join("tests/cases/loops");
     let entries = fs::read_dir(folder).expect("the folder of cases is there");
     let mut paths: Vec<_> = entries.map(|entry| entry.expect("the folder can be read").path()).collect();
     paths.sort();
@@ -195,9 +186,7 @@ fn a_queue_of_carried_values_moves_once() {
   write %all, y
 }";
     let kernel = Kernel::parse(text, "queue").expect("well-formed");
-    let executable =
-        compile_uncached(&kernel, &options(&kernel, &Schedule::None, 64, false), Verify::AfterEachPass)
-            .expect("it compiles");
+    let executable = verified(&kernel, &options(&kernel, &Schedule::None, 64, false));
     let code = executable.assembly().expect("text");
     let lines: Vec<&str> = code.lines().collect();
     let start = lines.iter().position(|line| line.contains(".L0:")).expect("a loop");

@@ -1,8 +1,5 @@
 //! What runs how often and in which order: conditions, loops and their iterations, tiles and workgroups.
 
-#[path = "../common/mod.rs"]
-mod common;
-
 mod conditions;
 mod loop_iterations;
 mod loops;

@@ -1,13 +1,11 @@
 //! Kernels whose workgroups share the tiles of a grid: fewer workgroups than tiles, as many, and more, with
 //! orders, loops over parts, all schedules, static and dynamic sizes. The reference of each is a plain loop.
 
-use crate::common::exact_case::{Case, tensor, zeros};
 use groundswell::prelude::*;
+use groundswell_testing::exact_case::{Case, tensor, zeros};
+use groundswell_testing::schedules::GENERAL as SCHEDULES;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
-
-const SCHEDULES: [Schedule; 5] =
-    [Schedule::None, Schedule::Prefetch, Schedule::Modulo, Schedule::FourStage, Schedule::PingPong];
 
 #[test]
 fn products_of_workgroups_that_take_several_tiles() {

@@ -2,9 +2,9 @@
 //! divides, static and dynamic. The reference of each kernel is a plain loop; what cannot be right is refused
 //! at the author's line.
 
-use crate::common::exact_case::{Case, number, tensor, zeros};
 use groundswell::compile::{Verify, compile_uncached};
 use groundswell::prelude::*;
+use groundswell_testing::exact_case::{Case, number, tensor, zeros};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 

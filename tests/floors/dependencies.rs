@@ -2,13 +2,15 @@
 
 use std::process::Command;
 
+use groundswell_testing::places::root;
+
 /// Crates that a build compiles, this one included: whatever it links, procedural macros, and what build
 /// scripts need. Crates of other platforms and of tests do not count.
 fn crates(features: &[&str]) -> Vec<String> {
     let output = Command::new(env!("CARGO"))
         .args(["tree", "--offline", "--locked", "--edges", "normal,build", "--prefix", "none", "--no-dedupe"])
         .args(features)
-        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .current_dir(root())
         .output()
         .expect("cargo runs the tests, so it is there");
     let tree = String::from_utf8(output.stdout).expect("names are text");

@@ -5,6 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use groundswell_testing::places::root;
+
 /// Most lines of a source file.
 const MAX_LINES: usize = 800;
 
@@ -215,7 +217,7 @@ const INNER_FLOORS: &[(&str, &[&str])] = &[
 ];
 
 pub fn sources() -> Vec<PathBuf> {
-    let out = sources_in(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"));
+    let out = sources_in(&root().join("src"));
     assert!(out.len() > 50, "the sources are not where they were");
     out
 }
@@ -240,7 +242,7 @@ pub fn sources_in(folder: &Path) -> Vec<PathBuf> {
 
 /// Path below `src`.
 pub fn name(path: &Path) -> String {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let root = root().join("src");
     path.strip_prefix(root).unwrap().to_string_lossy().into_owned()
 }
 
@@ -475,7 +477,7 @@ fn every_room_uses_only_rooms_below_it() {
 
 /// The files of a crate that are no tests, by their paths in its folder, with their text.
 pub fn written_files(folder: &str) -> Vec<(String, String)> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
+    let folder = root().join(folder);
     let below = |path: &Path| path.strip_prefix(&folder).unwrap().to_string_lossy().into_owned();
     let files =
         sources_in(&folder).into_iter().map(|path| (below(&path), fs::read_to_string(&path).unwrap()));
@@ -817,8 +819,8 @@ fn every_type_has_a_name_of_its_own() {
 /// Code is broken by rustfmt; comments, with the tables and examples in them, are not.
 #[test]
 fn comments_end_at_110_columns() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let folders = ["src", "tests", "benches", "examples", "fuzz/checks", "fuzz/fuzz_targets"];
+    let root = root();
+    let folders = ["src", "tests", "benches", "examples", "fuzz/fuzz_targets"];
     let mut faults = Vec::new();
     for path in folders.iter().flat_map(|folder| sources_in(&root.join(folder))) {
         for (at, line) in fs::read_to_string(&path).unwrap().lines().enumerate() {

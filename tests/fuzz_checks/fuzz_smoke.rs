@@ -2,17 +2,18 @@
 //! how many per check where that is more than usual, and `GROUNDSWELL_FUZZ_SEED` which ones.
 //! A failing input is made smaller before it is shown.
 
+use groundswell_testing::places::root;
 use std::cell::Cell;
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
-use crate::checks::{self, CHECKS, Check, Outcome, Verdict};
 use groundswell::author::Kernel;
 use groundswell::author::Symbol;
 use groundswell::object::{BundleEntry, compress_bundle, write_bundle};
 use groundswell::options::Options;
 use groundswell::target::Target;
+use groundswell_testing::checks::{self, CHECKS, Check, Outcome, Verdict};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
@@ -177,7 +178,7 @@ fn text_seeds() -> Vec<Vec<u8>> {
         }
     }
     let mut seeds = Vec::new();
-    collect(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/files"), &mut seeds);
+    collect(&root().join("tests/files"), &mut seeds);
     seeds
 }
 

@@ -2,7 +2,7 @@
 //! results in check mode, one that it calls illegal is rejected. `GROUNDSWELL_SCHEDULE_CASES` asks for
 //! another number than two thousand.
 
-use crate::checks::{Verdict, schedule_verdict};
+use groundswell_testing::checks::{Verdict, schedule_verdict};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use rayon::prelude::*;

@@ -1,7 +1,7 @@
 //! Faults of bad assembler text: line, column and message. In the files of `tests/asm` each bad line
 //! has its faults after it, as `//! COLUMN: MESSAGE`; `BLESS=1` writes them.
 
-use std::path::Path;
+use groundswell_testing::places::root;
 
 use groundswell::assembler::{AssemblerOptions, assemble};
 
@@ -11,7 +11,7 @@ fn faults(text: &str) -> Vec<(usize, usize, String)> {
 }
 
 fn check(name: &str) -> usize {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/asm").join(name);
+    let path = root().join("tests/asm").join(name);
     let text = std::fs::read_to_string(&path).unwrap();
     // A quote that is not closed would reach into what is expected.
     let bare: String =

@@ -1,10 +1,10 @@
 //! The parser of instructions: what our printer writes reads back as the same instruction for every row of
 //! every chip, and other spellings that LLVM's assembler takes give the same bytes.
 
-use crate::common::corpus::corpus;
-use crate::common::instructions::{complain, encoded, is_readable, text};
-use crate::common::oracle::Workspace;
 use groundswell::isa::{Arch, decode, parse_inst};
+use groundswell_testing::corpus::corpus;
+use groundswell_testing::instructions::{complain, encoded, is_readable, text};
+use groundswell_testing::oracle::Workspace;
 
 #[test]
 fn what_is_printed_reads_back_as_the_same_instruction() {

@@ -3,9 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::common::oracle::{Workspace, without_entry};
 use groundswell::assembler::{AssemblerOptions, assemble, assemble_in};
 use groundswell::object::ObjectFile;
+use groundswell_testing::oracle::{Workspace, without_entry};
 use object::{Object, ObjectSection, ObjectSymbol};
 
 const FILE: &str = include_str!("../asm/file.s");

@@ -1,11 +1,12 @@
 //! Whole objects through text and back: ours byte for byte, those of clang and lld in all that they say.
 
-use crate::common::kernels;
-use crate::common::oracle::{Workspace, text_section, without_entry};
 use groundswell::assembler::{AssemblerOptions, assemble, disassemble};
 use groundswell::object::ObjectFile;
 use groundswell::simulator::{CheckOptions, LaunchConfig, Simulator};
 use groundswell::target::Target;
+use groundswell_testing::kernels;
+use groundswell_testing::oracle::{Workspace, text_section, without_entry};
+use groundswell_testing::places::root;
 
 fn assembled(text: &str) -> Vec<u8> {
     match assemble(text, AssemblerOptions::default()) {
@@ -160,9 +161,9 @@ fn long_texts_are_taken() {
     assert!(faults.to_string().contains("hold 64 MiB at most together"), "{faults}");
 }
 
-const SIMULATOR_C: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/sim/kernels.c");
-const DECODER_C: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/clang_kernels.c");
-const ASSEMBLER_C: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/asm/kernels.c");
+const SIMULATOR_C: &str = "sim/kernels.c";
+const DECODER_C: &str = "data/clang_kernels.c";
+const ASSEMBLER_C: &str = "asm/kernels.c";
 
 /// Sources and the targets that they compile for.
 const SOURCES: [(&str, &[&str]); 3] = [
@@ -172,6 +173,8 @@ const SOURCES: [(&str, &[&str]); 3] = [
 ];
 
 fn clang(target: &str, flags: &str, source: &str) -> String {
+    let source = root().join("tests").join(source);
+    let source = source.display();
     format!("clang-19 -w -x c --target=amdgcn-amd-amdhsa -mcpu={target} -nogpulib {flags} {source}")
 }
 

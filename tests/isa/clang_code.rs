@@ -1,9 +1,9 @@
 //! The reverse direction of the instruction table's test: the code that clang makes of C kernels decodes
 //! without an unknown instruction, prints as llvm-objdump prints it, and encodes to the same bytes.
 
-use crate::common::oracle::Workspace;
 use groundswell::isa::{Arch, decode, encode, write_inst};
 use groundswell::object::ObjectFile;
+use groundswell_testing::oracle::Workspace;
 
 const SOURCE: &str = include_str!("../data/clang_kernels.c");
 
@@ -31,7 +31,7 @@ fn decodes(arch: Arch, optimisation: &str) {
     let listing = listing(&workspace);
     assert!(listing.len() > 1000, "{} instructions", listing.len());
 
-    let text = crate::common::oracle::text_section(&bytes);
+    let text = groundswell_testing::oracle::text_section(&bytes);
     let words: Vec<u32> =
         text.chunks_exact(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect();
     let start = listing[0].0;

@@ -3,12 +3,12 @@
 
 use std::fmt::Write;
 
-use crate::common::oracle::Workspace;
 use groundswell::internals::machine::hazards::HazardResolver;
 use groundswell::internals::machine::text;
 use groundswell::isa::Arch;
 use groundswell::isa::Arch::*;
 use groundswell::isa::Opcode;
+use groundswell_testing::oracle::Workspace;
 
 /// Chips that LLVM 19 knows.
 const CHIPS: [Arch; 4] = [Gfx906, Gfx908, Gfx90a, Gfx942];

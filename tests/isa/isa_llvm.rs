@@ -20,13 +20,13 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use crate::common::corpus::corpus;
-use crate::common::instructions::{complain, encoded, is_readable, text};
-use crate::common::oracle::Workspace;
-use crate::common::random_words::{assembled, disassembled, random_words};
 use groundswell::isa::{
     Arch, DecodeError, Inst, Meaning, Operand, OperandClass, decode, encode, parse_inst, size_in_bytes,
 };
+use groundswell_testing::corpus::corpus;
+use groundswell_testing::instructions::{complain, encoded, is_readable, text};
+use groundswell_testing::oracle::Workspace;
+use groundswell_testing::random_words::{assembled, disassembled, random_words};
 
 /// Data of images that LLVM's disassembler does not read as its assembler writes them: two registers that it
 /// first takes for the four that a gather has otherwise, and the status of an atomic, which it does not
@@ -122,7 +122,7 @@ fn clang_assembles_our_text_to_our_bytes_on_gfx950() {
     workspace.write("corpus.s", corpus.iter().map(|inst| text(inst, arch) + "\n").collect::<String>());
     workspace.run(ZIG);
     let object = workspace.read("corpus.o");
-    let theirs: Vec<u32> = crate::common::oracle::text_section(&object)
+    let theirs: Vec<u32> = groundswell_testing::oracle::text_section(&object)
         .chunks_exact(4)
         .map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]]))
         .collect();

@@ -1,8 +1,5 @@
 //! Instructions: their table, their bytes and their text, against LLVM and against AMD's published tables.
 
-#[path = "../common/mod.rs"]
-mod common;
-
 mod asm_errors;
 mod asm_inst;
 mod asm_llvm;

@@ -1,33 +1,16 @@
-//! The layout rule of matrix instructions against AMD's published tables.
-//!
-//! `tests/data/mfma.csv` lists every matrix instruction of gfx908, gfx90a and gfx942 with formulas for the
-//! element that a (lane, register, bit) holds, as AMD's matrix instruction calculator prints them. Each
-//! formula is evaluated for every lane and element of A, B and D and compared with the layout that the shape
-//! alone gives.
-#![expect(clippy::disallowed_types, reason = "looked up, never iterated")]
+//! The layout rule of matrix instructions against AMD's published table, which has formulas for the element
+//! that a (lane, register, bit) holds. Each formula is evaluated for every lane and element of A, B and D and
+//! compared with the layout that the shape alone gives.
 
 use groundswell::internals::layout::{Dim, Layout, Place};
 use groundswell::internals::layout::{Mma, MmaShape, Sparsity};
 use groundswell::prelude::DType;
 use groundswell::target::Target;
-use std::collections::HashMap;
+use groundswell_testing::matrix_table::{Record, records};
 
-const CSV: &str = include_str!("../data/mfma.csv");
 const ROW: Dim = Dim(0);
 const COLUMN: Dim = Dim(1);
 const BLOCK: Dim = Dim(2);
-
-type Record = HashMap<&'static str, &'static str>;
-
-fn records() -> Vec<Record> {
-    let mut lines = CSV.lines();
-    let header: Vec<&str> = lines.next().expect("a header").split(',').collect();
-    lines.map(|line| header.iter().copied().zip(line.split(',')).collect()).collect()
-}
-
-fn number(record: &Record, column: &str) -> u32 {
-    record[column].parse().unwrap_or_else(|_| panic!("{column} of {} is not a number", record["mnemonic"]))
-}
 
 fn element_bits(format: &str) -> u32 {
     match format {
@@ -100,10 +83,10 @@ impl Formula<'_> {
 }
 
 fn shape(record: &Record) -> MmaShape {
-    let extents = ["m", "n", "k", "blocks"].map(|column| number(record, column));
-    let sparsity = if record["sparse"] == "1" { Sparsity::TwoOfFour } else { Sparsity::Dense };
-    MmaShape::new(extents, element_bits(record["cd_type"]), sparsity)
-        .unwrap_or_else(|error| panic!("{}: {error}", record["mnemonic"]))
+    let extents = ["m", "n", "k", "blocks"].map(|column| record.number(column));
+    let sparsity = if record.get("sparse") == "1" { Sparsity::TwoOfFour } else { Sparsity::Dense };
+    MmaShape::new(extents, element_bits(record.get("cd_type")), sparsity)
+        .unwrap_or_else(|error| panic!("{}: {error}", record.get("mnemonic")))
 }
 
 /// Compares one operand in every lane and element; returns how many were compared.
@@ -114,25 +97,27 @@ fn compare(
     format: &str,
     formulas: [(Dim, &str); 3],
 ) -> u32 {
-    let bits = element_bits(record[format]);
-    let elements = number(record, registers) * 32 / bits;
+    let bits = element_bits(record.get(format));
+    let elements = record.number(registers) * 32 / bits;
     assert_eq!(
         layout.extent(groundswell::internals::layout::Source::Register),
         elements,
         "{}: elements of an operand in a lane",
-        record["mnemonic"]
+        record.get("mnemonic")
     );
     for lane in 0..64 {
         for element in 0..elements {
             let (gpr, bit) = (element * bits / 32, element * bits % 32);
             let place = Place { lane, register: element, ..Place::default() };
             for (dim, column) in formulas {
-                let expected = Formula::eval(record[column], lane, gpr, bit);
+                let expected = Formula::eval(record.get(column), lane, gpr, bit);
                 let got = layout.coordinate(dim, place);
                 assert_eq!(
-                    got, expected,
+                    got,
+                    expected,
                     "{} {}: {column} in lane {lane}, element {element}",
-                    record["gfx"], record["mnemonic"]
+                    record.get("gfx"),
+                    record.get("mnemonic")
                 );
             }
         }
@@ -162,20 +147,20 @@ fn every_published_instruction_has_the_layouts_of_the_rule() {
 
 #[test]
 fn dense_operands_hold_each_element_once() {
-    for record in records().iter().filter(|record| record["sparse"] == "0") {
+    for record in records().iter().filter(|record| record.get("sparse") == "0") {
         let shape = shape(record);
-        let [m, n, k, blocks] = ["m", "n", "k", "blocks"].map(|column| number(record, column));
+        let [m, n, k, blocks] = ["m", "n", "k", "blocks"].map(|column| record.number(column));
         let operands = [
             (shape.a_layout(ROW, COLUMN, Some(BLOCK)), m, k),
             (shape.b_layout(ROW, COLUMN, Some(BLOCK)), n, k),
             (shape.c_layout(ROW, COLUMN, Some(BLOCK)), m, n),
         ];
         for (layout, rows, columns) in operands {
-            assert!(layout.is_injective(), "{}", record["mnemonic"]);
+            assert!(layout.is_injective(), "{}", record.get("mnemonic"));
             assert!(
                 layout.covers(&[(ROW, rows), (COLUMN, columns), (BLOCK, blocks)]),
                 "{}",
-                record["mnemonic"]
+                record.get("mnemonic")
             );
         }
     }
@@ -189,23 +174,23 @@ fn the_table_of_instructions_agrees_with_the_published_one() {
         assert_eq!(Mma::from_name(mma.name()), Some(mma));
         // The published table knows three chips.
         let Some(instruction) = target.matrix_instruction(mma) else { continue };
-        if !records.iter().any(|record| record["gfx"] == target.name) {
+        if !records.iter().any(|record| record.get("gfx") == target.name) {
             continue;
         }
         found.push((mma, target));
         let mnemonic = instruction.opcode.info().mnemonic_on(target.arch);
         let record = records
             .iter()
-            .find(|record| record["gfx"] == target.name && record["mnemonic"] == mnemonic)
+            .find(|record| record.get("gfx") == target.name && record.get("mnemonic") == mnemonic)
             .unwrap_or_else(|| panic!("{mnemonic} is not in the table of {target}"));
         let shape = [mma.m(), mma.n(), mma.k()];
-        assert_eq!(shape, ["m", "n", "k"].map(|column| number(record, column)), "{mma}");
-        assert_eq!(u32::from(instruction.passes), number(record, "passes"), "{mma} on {target}");
-        assert_eq!(mma.input_registers(0), number(record, "a_regs"), "{mma}");
-        assert_eq!(mma.accumulator_registers(), number(record, "d_regs"), "{mma}");
-        let bits = ["a_type", "b_type"].map(|column| element_bits(record[column]));
+        assert_eq!(shape, ["m", "n", "k"].map(|column| record.number(column)), "{mma}");
+        assert_eq!(u32::from(instruction.passes), record.number("passes"), "{mma} on {target}");
+        assert_eq!(mma.input_registers(0), record.number("a_regs"), "{mma}");
+        assert_eq!(mma.accumulator_registers(), record.number("d_regs"), "{mma}");
+        let bits = ["a_type", "b_type"].map(|column| element_bits(record.get(column)));
         assert_eq!(mma.inputs().map(DType::bits), bits, "{mma}");
-        assert_eq!(mma.accumulator().bits(), element_bits(record["cd_type"]), "{mma}");
+        assert_eq!(mma.accumulator().bits(), element_bits(record.get("cd_type")), "{mma}");
         assert_eq!(mma.shape(0), self::shape(record), "{mma}");
     }
     let on = |target| Mma::all().filter(|mma| found.contains(&(*mma, target))).count();

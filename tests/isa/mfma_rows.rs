@@ -1,38 +1,8 @@
-//! The matrix rows of the instruction table against AMD's published tables: `tests/data/mfma.csv` lists every
-//! matrix instruction of gfx908, gfx90a and gfx942 with opcode, shape, passes and registers, as AMD's matrix
-//! instruction calculator prints them.
+//! The matrix rows of the instruction table against AMD's published table, which has every instruction with
+//! opcode, shape, passes and registers.
 
 use groundswell::isa::{Arch, Inst, Meaning, Opcode, Unit};
-
-const CSV: &str = include_str!("../data/mfma.csv");
-
-/// What a row of the file says.
-struct Record<'a> {
-    columns: Vec<&'a str>,
-    values: Vec<&'a str>,
-}
-
-impl<'a> Record<'a> {
-    fn get(&self, column: &str) -> &'a str {
-        let index = self.columns.iter().position(|name| *name == column);
-        self.values[index.unwrap_or_else(|| panic!("no column {column}"))]
-    }
-
-    fn number(&self, column: &str) -> u32 {
-        let text = self.get(column);
-        let parsed = match text.strip_prefix("0x") {
-            Some(digits) => u32::from_str_radix(digits, 16),
-            None => text.parse(),
-        };
-        parsed.unwrap_or_else(|_| panic!("{column} of {} is not a number", self.get("mnemonic")))
-    }
-}
-
-fn records() -> Vec<Record<'static>> {
-    let mut lines = CSV.lines();
-    let columns: Vec<&str> = lines.next().expect("a header").split(',').collect();
-    lines.map(|line| Record { columns: columns.clone(), values: line.split(',').collect() }).collect()
-}
+use groundswell_testing::matrix_table::{Record, records};
 
 fn is_matrix(op: Opcode) -> bool {
     matches!(op.info().unit, Unit::Mfma(_))

@@ -2,15 +2,15 @@
 //! gives, check mode finds nothing, LLVM makes the same object of its text, and what a chip cannot do is
 //! refused.
 
-use crate::common::judged::assert_right;
-use crate::common::loops::largest_loop;
-use crate::common::oracle::{Workspace, assert_equivalent};
-use crate::common::ready_shapes::shape;
 use groundswell::check::{against_interpreter, with_findings};
 use groundswell::compile::{Verify, compile_uncached};
 use groundswell::kernels::{Choices, Form, Gemm, KernelEntry, Waves, list};
 use groundswell::prelude::*;
 use groundswell::simulator::FindingKind;
+use groundswell_testing::judged::{assert_right, verified};
+use groundswell_testing::loops::largest_loop;
+use groundswell_testing::oracle::{Workspace, assert_equivalent};
+use groundswell_testing::ready_shapes::shape;
 
 /// Chips beside gfx942, for which `kernel_sweep` and `llvm_kernels` look at more shapes.
 const CHIPS: [Target; 4] = [Target::GFX906, Target::GFX908, Target::GFX90A, Target::GFX950];
@@ -351,7 +351,7 @@ fn older_chips_find_what_is_spilled() {
                     options.set(name, size)
                 }
             });
-            let executable = compile_uncached(&kernel, &options, Verify::AfterEachPass).expect("with spills");
+            let executable = verified(&kernel, &options);
             assert!(executable.report().scratch_bytes > 0, "{:?}", executable.report());
             let text = executable.assembly().expect("text");
             assert!(text.contains("flat_scratch_lo"), "{text}");

@@ -1,9 +1,9 @@
 //! Convolutions against plain loops: channels last and first, strides, paddings, dilations, groups, and a
 //! filter for each channel.
 
-use crate::common::exact_case::{Case, ones, tensor};
 use groundswell::kernels::{Conv2d, ImageLayout, Waves};
 use groundswell::prelude::*;
+use groundswell_testing::exact_case::{Case, ones, tensor};
 
 /// The order in which check mode executes.
 const SEED: u64 = 1;

@@ -1,13 +1,14 @@
 //! Ready kernels that move data, update tables or compute element by element, against plain loops: whole
 //! tiles and ragged ones, static and dynamic sizes.
 
-use crate::common::exact_case::{Case, number, of_numbers, tensor, zeros};
-use crate::common::judged::assert_right;
 use groundswell::kernels::{
     Elementwise, OperandShape, Rope, RopePairs, RowTile, Waves, histogram, permute, permute_others,
     scatter_add, topk,
 };
 use groundswell::prelude::*;
+use groundswell_testing::exact_case::{Case, number, of_numbers, tensor, zeros};
+use groundswell_testing::judged::assert_right;
+use groundswell_testing::ready_references::erf;
 
 /// Aligned, ragged, single and odd.
 const SHAPES: [[usize; 2]; 20] = [
@@ -163,6 +164,11 @@ fn permutations_equal_loops() {
     }
 }
 
+fn rope_sizes([t, heads, pairs]: [usize; 3]) -> [(&'static str, usize); 6] {
+    let wave = pairs.next_power_of_two();
+    [("T", t), ("HEADS", heads), ("PAIRS", pairs), ("BLOCK_T", 4), ("BLOCK_H", 8), ("WAVE_P", wave)]
+}
+
 #[test]
 fn rope_with_tables_equals_a_loop() {
     let mut count = 0;
@@ -203,14 +209,7 @@ fn rope_with_tables_equals_a_loop() {
                 expected[one] = of_x[one] * cos - of_x[other] * sin;
                 expected[other] = of_x[other] * cos + of_x[one] * sin;
             }
-            let sizes = [
-                ("T", t),
-                ("HEADS", heads),
-                ("PAIRS", pairs),
-                ("BLOCK_T", 4),
-                ("BLOCK_H", 8),
-                ("WAVE_P", pairs.next_power_of_two()),
-            ];
+            let sizes = rope_sizes([t, heads, pairs]);
             let inputs = vec![x, cos, sin, zeros(dtype, &shape)];
             let kernel = Rope::new(dtype).pairs(pairing).kernel().expect("well-formed");
             let name = format!("rope {t} x {heads} x {pairs} {dtype} {pairing:?}");
@@ -273,14 +272,7 @@ fn rope_of_positions_is_close_to_a_loop() {
             expected[one] = of_x[one] * angle.cos() - of_x[other] * angle.sin();
             expected[other] = of_x[other] * angle.cos() + of_x[one] * angle.sin();
         }
-        let sizes = [
-            ("T", t),
-            ("HEADS", heads),
-            ("PAIRS", pairs),
-            ("BLOCK_T", 4),
-            ("BLOCK_H", 8),
-            ("WAVE_P", pairs.next_power_of_two()),
-        ];
+        let sizes = rope_sizes([t, heads, pairs]);
         let inputs = [x, of_numbers(I32, &[t], &positions), zeros(dtype, &[t, heads, 2, pairs])];
         let kernel = Rope::new(dtype).positions(1e4).kernel().expect("well-formed");
         close(&format!("positions {t} x {heads} x {pairs}"), &kernel, &sizes, &inputs, &expected);
@@ -323,17 +315,6 @@ fn sums_and_products_with_broadcasts_equal_loops() {
     let options = Options::new(Target::GFX942).set("M", 1).set("N", 1).set("BLOCK_M", 16).set("BLOCK_N", 256);
     assert!(gelu.and_then(|kernel| kernel.compile(&options)).is_err());
     assert!(Elementwise::gelu(F16).waves(Waves::new(0, 1)).kernel().is_err());
-}
-
-/// The error function by its series.
-fn erf(x: f64) -> f64 {
-    let mut term = x;
-    let mut sum = x;
-    for n in 1..200 {
-        term *= -x * x / f64::from(n);
-        sum += term / f64::from(2 * n + 1);
-    }
-    sum * 2.0 / std::f64::consts::PI.sqrt()
 }
 
 #[test]

@@ -1,9 +1,6 @@
 //! One object for several chips: ready kernels for a generic target give on each of its chips what the
 //! interpreter gives, LLVM makes the same object of their text, and everything else is refused.
 
-use crate::common::oracle::{Workspace, assert_equivalent};
-use crate::common::program::{Directory, groundswell, json, text};
-use crate::common::ready_shapes::shape;
 use groundswell::assembler::{AssemblerOptions, assemble, disassemble};
 use groundswell::check::{against_interpreter, with_findings};
 use groundswell::compile::{Verify, compile_uncached};
@@ -12,6 +9,9 @@ use groundswell::object::{ObjectFile, object_for};
 use groundswell::prelude::*;
 use groundswell::simulator::{FindingKind, Simulator};
 use groundswell::target::{ObjectVersion, TargetId};
+use groundswell_testing::judged::verified;
+use groundswell_testing::oracle::{Workspace, assert_equivalent};
+use groundswell_testing::ready_shapes::shape;
 
 const GENERIC: Target = Target::GFX9_4_GENERIC;
 
@@ -106,8 +106,7 @@ fn products_under_schedules_hold_on_every_chip() {
             let options = Options::new(GENERIC).schedule(schedule.clone());
             let options = values.iter().fold(options, |options, &(name, value)| options.set(name, value));
             let title = format!("{dtype} {form:?} {schedule:?}");
-            let executable = compile_uncached(&kernel, &options, Verify::AfterEachPass)
-                .unwrap_or_else(|fault| panic!("{title}: {fault}"));
+            let executable = verified(&kernel, &options);
             let value = |symbol: Symbol| values.iter().find(|value| value.0 == symbol.name()).map(|v| v.1);
             for chip in GENERIC.chips() {
                 let device = Device::simulator(chip);
@@ -195,41 +194,4 @@ fn bundles_have_it_for_chips_without_an_entry() {
     }
     let fault = Device::simulator(Target::GFX908).pick(&bundle).expect_err("no entry").to_string();
     assert!(fault.contains("the bundle is for gfx9-4-generic, gfx90a, gfx942, not for gfx908"), "{fault}");
-}
-
-#[test]
-fn the_program_runs_it_on_each_chip() {
-    let run = |device: &str| {
-        let (json, code) = json(&[
-            "run",
-            "gemm",
-            "-s",
-            "M=64",
-            "-s",
-            "N=64",
-            "-s",
-            "K=64",
-            "--target",
-            "gfx9-4-generic",
-            "--device",
-            device,
-            "--check",
-            "--json",
-        ]);
-        assert_eq!((json["target"].as_str(), code), (Some("gfx9-4-generic"), Some(0)));
-        json["device"].as_str().expect("a name").to_owned()
-    };
-    assert_eq!(run("auto"), "simulator of gfx942");
-    assert_eq!(run("sim:gfx950"), "simulator of gfx950");
-    let output = groundswell(&["run", "copy", "--target", "gfx9-4-generic", "--device", "sim:gfx90a"]);
-    assert!(text(&output.stderr).contains("a gfx90a does not run code for gfx9-4-generic"));
-    let output = groundswell(&["compile", "copy", "--target", "gfx1100"]);
-    assert!(text(&output.stderr).contains("gfx950, gfx9-4-generic"), "{}", text(&output.stderr));
-    let directory = Directory::new("generic");
-    let path = directory.file("copy.co");
-    let output =
-        groundswell(&["compile", "copy", "--target", "gfx9-4-generic", "--emit", "object", "-o", &path]);
-    assert!(output.status.success(), "{}", text(&output.stderr));
-    let listed = groundswell(&["disasm", &path]);
-    assert!(text(&listed.stdout).contains("gfx9-4-generic"), "{}", text(&listed.stdout));
 }

@@ -4,14 +4,14 @@
 
 use std::collections::BTreeMap;
 
-use crate::common::ready_references::{ReadyLaunch, argument, reference};
-use crate::common::ready_shapes::{SHAPES, shape};
 use groundswell::check::{against_interpreter, with_findings};
 use groundswell::compile::{Parameter, Size, Verify, compile_uncached};
 use groundswell::kernels::{Choices, KernelEntry, list};
 use groundswell::options::DebugInfo;
 use groundswell::prelude::*;
 use groundswell::simulator::FindingKind;
+use groundswell_testing::ready_references::{ReadyLaunch, argument, reference};
+use groundswell_testing::ready_shapes::{SHAPES, shape};
 
 /// Orders in which check mode executes each launch.
 const SEEDS: u64 = 5;

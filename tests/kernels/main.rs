@@ -1,8 +1,5 @@
 //! The ready kernels, on every chip.
 
-#[path = "../common/mod.rs"]
-mod common;
-
 mod chips;
 mod convolutions;
 mod data_kernels;

@@ -2,9 +2,9 @@
 //! and dynamic sizes. The interpreter and the machine code have to give what the loop gives, check mode has
 //! to find nothing, and the text of each kernel reads back as itself. All numbers are small integers.
 
-use crate::common::exact_case::{Case, of_numbers, ones, tensor};
 use groundswell::kernels::{Choices, Waves, gather, list, transpose};
 use groundswell::prelude::*;
+use groundswell_testing::exact_case::{Case, of_numbers, ones, tensor};
 
 /// Check mode with this order of execution.
 const SEED: u64 = 7;

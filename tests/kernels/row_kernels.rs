@@ -1,10 +1,10 @@
 //! The ready kernels over rows and columns: the interpreter equals loops in f64, and compiled code, in check
 //! mode, equals the interpreter, for rows of many lengths.
 
-use crate::common::judged::assert_right;
 use groundswell::interpreter::{Interpreter, Tensor};
 use groundswell::kernels::{self, Choices};
 use groundswell::prelude::*;
+use groundswell_testing::judged::assert_right;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 

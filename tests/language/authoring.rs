@@ -11,6 +11,7 @@ use groundswell::prelude::*;
 use groundswell::simulator::time;
 use groundswell::simulator::time::TimeOptions;
 use groundswell::simulator::{LaunchConfig, Simulator};
+use groundswell_testing::judged::verified;
 
 const ROWS: usize = 37;
 const COLUMNS: usize = 75;
@@ -42,7 +43,7 @@ fn elementwise(
     let sizes = |s: Symbol| if s == m { Some(ROWS as i64) } else { Some(COLUMNS as i64) };
     let interpreted = Interpreter::run(&kernel, &sizes, &[input.clone(), zeros.clone()]).unwrap();
     let options = Options::new(Target::GFX942).set(m, ROWS as i64).set(n, COLUMNS as i64);
-    let executable = compile_uncached(&kernel, &options, Verify::AfterEachPass).unwrap();
+    let executable = verified(&kernel, &options);
     let device = Device::simulator(Target::GFX942);
     let (a, c) = (device.upload_tensor(&input).unwrap(), device.upload_tensor(&zeros).unwrap());
     device.launch(&executable).buffer(&a).buffer(&c).run().unwrap();
@@ -123,7 +124,7 @@ fn calls_stand_inside_of_calls_and_keep_their_lines() {
     })
     .unwrap();
     let options = Options::new(Target::GFX942).set(m, 40).set(n, 33).set(k, 48);
-    let executable = compile_uncached(&kernel, &options, Verify::AfterEachPass).unwrap();
+    let executable = verified(&kernel, &options);
     // LDS accesses are reported by the line of their read, which is inside of the call of `mma`.
     let accesses = &executable.report().lds_accesses;
     let lines = |kind: &str| -> Vec<u32> {

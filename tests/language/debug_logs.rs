@@ -1,13 +1,13 @@
 //! Logs: what launches hand back is what a plain loop computes, whatever the schedule, the waves, the dtype
 //! and the sizes. The interpreter is asked as well.
 
-use crate::common::exact_case::{number, tensor, zeros};
-use crate::common::meaning;
 use groundswell::check::{against_interpreter, with_findings};
 use groundswell::compile::Parameter;
 use groundswell::device::LoggedTensor;
 use groundswell::kernels::Gemm;
 use groundswell::prelude::*;
+use groundswell_testing::exact_case::{number, tensor, zeros};
+use groundswell_testing::meaning;
 
 /// Runs a kernel with `sizes`, of which those in `dynamic` are left open; gives back its logs.
 fn logs(

@@ -4,10 +4,10 @@
 use std::hash::{DefaultHasher, Hasher};
 use std::process::Command;
 
-use crate::common::kernels::{self, Case};
 use groundswell::compile::Verify;
 use groundswell::compile::compile_uncached;
 use groundswell::prelude::*;
+use groundswell_testing::kernels::{self, Case};
 
 /// Tells a child process, which is this test program again, what to do before it compiles.
 const CHILD: &str = "GROUNDSWELL_DETERMINISM_CHILD";

@@ -5,6 +5,7 @@ use groundswell::compile::Verify;
 use groundswell::compile::compile_uncached;
 use groundswell::diagnostic::Kind;
 use groundswell::prelude::*;
+use groundswell_testing::judged::verified;
 use proptest::prelude::*;
 
 /// Tiles and sizes of a GEMM; `None` leaves a symbol unbound.
@@ -253,8 +254,7 @@ fn branches_go_around_loops_of_any_length() {
         let options = Options::new(Target::GFX942).set(m, 64).set(n, 64).wave_schedule(&schedule.unwrap());
         let depth = 64 * (factor + 3);
         for options in [options.clone().set(k, depth), options.dynamic(k)] {
-            let executable = compile_uncached(&kernel, &options, Verify::AfterEachPass)
-                .unwrap_or_else(|error| panic!("{factor}: {error}"));
+            let executable = verified(&kernel, &options);
             let bytes = executable.report().code_bytes;
             assert!(i64::from(bytes) > islands * 131_068, "{factor}: {bytes} bytes");
             let ones = device.upload(&vec![f16::ONE; 64 * depth as usize]).unwrap();
@@ -593,15 +593,15 @@ fn spills_are_reported_and_can_be_denied() {
 /// arrangement makes the writes of single bytes free of conflicts.
 #[test]
 fn bank_conflicts_that_are_denied_are_named() {
-    let transposed = crate::common::kernels::Gemm {
+    let transposed = groundswell_testing::kernels::Gemm {
         mma: Mma::F32_32x32x16_F8E4M3FNUZ,
-        lhs: crate::common::kernels::Order::KFirst,
-        rhs: crate::common::kernels::Order::KFirst,
+        lhs: groundswell_testing::kernels::Order::KFirst,
+        rhs: groundswell_testing::kernels::Order::KFirst,
         block: [128, 128, 32],
         waves: [2, 2],
-        ..crate::common::kernels::PLAIN
+        ..groundswell_testing::kernels::PLAIN
     };
-    let case = crate::common::kernels::gemm("transposed", &transposed);
+    let case = groundswell_testing::kernels::gemm("transposed", &transposed);
     let executable = compile(&case.kernel, &case.options).unwrap();
     let worst = executable.report().lds_accesses.iter().map(|a| a.conflict_degree).max();
     assert!(worst > Some(1), "an arrangement without conflicts was found: deny them on another kernel");

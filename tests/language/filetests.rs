@@ -30,10 +30,10 @@
 //! at the line `; test`. With `BLESS=1` in the environment outputs and fault comments are rewritten to what
 //! comes out; review them as a diff. A fault of the compiler itself is never accepted.
 
+use groundswell_testing::places::root;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::common::loops::largest_loop;
 use bevy_ecs::entity::Entity;
 use groundswell::author::Kernel;
 use groundswell::author::Symbol;
@@ -52,6 +52,7 @@ use groundswell::internals::{Workspace, with_workspace};
 use groundswell::options::{GlobalToShared, Options, Schedule};
 use groundswell::target::Target;
 use groundswell::text::{Detail, parse_file};
+use groundswell_testing::loops::largest_loop;
 
 /// The result of a command for a case.
 enum Output {
@@ -492,7 +493,7 @@ fn run(name: &str, text: &str) -> (String, Vec<String>) {
 
 #[test]
 fn all_files_give_what_they_expect() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/files");
+    let root = root().join("tests/files");
     let bless = std::env::var_os("BLESS").is_some_and(|value| value == "1");
     let mut paths = Vec::new();
     files(&root, &mut paths);
@@ -539,7 +540,7 @@ fn the_harness_notices_wrong_expectations() {
 
 #[test]
 fn every_pass_has_cases() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/files");
+    let root = root().join("tests/files");
     for pass in PIPELINE {
         let mut paths = Vec::new();
         files(&root.join(pass.name), &mut paths);
@@ -554,7 +555,7 @@ fn every_pass_has_cases() {
 /// Every pass but the first has a case whose kernel is the text that the pass before it left.
 #[test]
 fn every_pass_has_a_case_that_starts_from_text() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/files");
+    let root = root().join("tests/files");
     for pair in PIPELINE.windows(2) {
         let (before, pass) = (pair[0].name, pair[1].name);
         let mut paths = Vec::new();

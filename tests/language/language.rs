@@ -1,10 +1,10 @@
 //! docs/language.md: its text kernels mean what they say, and its table of operations is that of the crate.
 //! Its Rust kernels are tests of the documentation. `BLESS=1` writes the table anew.
 
-use crate::common::judged::assert_right;
-use groundswell::compile::{Verify, compile_uncached};
 use groundswell::internals::node::Op;
 use groundswell::prelude::*;
+use groundswell_testing::judged::{assert_right, verified};
+use groundswell_testing::places::root;
 
 const PAGE: &str = include_str!("../../docs/language.md");
 
@@ -34,8 +34,7 @@ fn text_kernels_mean_what_they_say() {
         let options = sizes.iter().fold(Options::new(Target::GFX942), |options, (name, size)| {
             options.set(Symbol::new(name), *size)
         });
-        let executable = compile_uncached(&kernel, &options, Verify::AfterEachPass)
-            .unwrap_or_else(|fault| panic!("{text}\n{fault}"));
+        let executable = verified(&kernel, &options);
         let value = |symbol: Symbol| options.value(symbol);
         assert_right(&kernel, &executable, &value, 3, text);
     }
@@ -56,7 +55,7 @@ fn the_table_of_operations_is_complete() {
         let page = format!(
             "{before}<!-- operations: written by the test of this page -->{table}<!-- end -->{after}"
         );
-        std::fs::write("docs/language.md", page).unwrap();
+        std::fs::write(root().join("docs/language.md"), page).unwrap();
     } else {
         assert_eq!(found, table, "set BLESS=1 to write the table");
     }

@@ -1,7 +1,6 @@
 //! Kernels after every pass: their text reads back as the same kernel, and a compilation that goes on from it
 //! makes the same object.
 
-use crate::common::kernels::{Case, Extent, Gemm, PLAIN, all, gemm};
 use bevy_ecs::component::Mutable;
 use bevy_ecs::prelude::{Component, Entity, World};
 use groundswell::author::{Predicate, ReductionOp};
@@ -19,6 +18,8 @@ use groundswell::kernels::{Form, Gemm as Product, Waves, block_float_gemm};
 use groundswell::options::{GlobalToShared, Schedule};
 use groundswell::prelude::*;
 use groundswell::text::Detail;
+use groundswell_testing::kernels::{Case, Extent, Gemm, PLAIN, all, gemm};
+use groundswell_testing::schedules::ALL as SCHEDULES;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
@@ -65,18 +66,6 @@ fn check(name: &str, kernel: &Kernel, options: &Options, every: usize) {
         assert!(read.text(Detail::Full) == full, "{what}");
     }
 }
-
-const SCHEDULES: [Schedule; 9] = [
-    Schedule::None,
-    Schedule::Prefetch,
-    Schedule::Modulo,
-    Schedule::FourStage,
-    Schedule::PingPong,
-    Schedule::Quadrants,
-    Schedule::Interleaved,
-    Schedule::TwoPhase,
-    Schedule::Automatic,
-];
 
 #[test]
 fn kernels_of_many_forms_read_back_after_every_pass() {

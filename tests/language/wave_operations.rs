@@ -2,12 +2,13 @@
 //! same kernel, and the kernel computes what a plain loop computes, on aligned and ragged shapes, static and
 //! dynamic, checked in several orders.
 
+use groundswell_testing::judged::verified;
+use groundswell_testing::places::root;
 use std::collections::BTreeMap;
 
-use crate::common::exact_case::{number, of_numbers, zeros};
-use groundswell::compile::{Verify, compile_uncached};
 use groundswell::prelude::*;
 use groundswell::simulator::CheckOptions;
+use groundswell_testing::exact_case::{number, of_numbers, zeros};
 
 const PAGE: &str = include_str!("../../docs/language.md");
 
@@ -298,8 +299,7 @@ fn launched(row: &Row, kernel: &Kernel, [rows, parts]: [usize; 2], dynamic: bool
     let name = format!("{}: {sizes:?}, {dynamic}, {seed}", row.wave);
     let meant = Interpreter::run(kernel, &value, &inputs).unwrap_or_else(|fault| panic!("{name}: {fault}"));
     equal(&name, &meant[5].to_f64(), &expected);
-    let executable = compile_uncached(kernel, &options, Verify::AfterEachPass);
-    let executable = executable.unwrap_or_else(|fault| panic!("{name}: {fault}"));
+    let executable = verified(kernel, &options);
     let device = Device::simulator(Target::GFX942);
     let buffers: Vec<Buffer> = inputs.iter().map(|t| device.upload_tensor(t).expect("fits")).collect();
     let mut launch = buffers.iter().fold(device.launch(&executable), |launch, buffer| launch.buffer(buffer));
@@ -336,7 +336,8 @@ fn the_table_of_the_page_is_what_is_tested() {
     let (before, rest) = PAGE.split_once(begin).unwrap();
     let (found, after) = rest.split_once("<!-- end -->").unwrap();
     if std::env::var_os("BLESS").is_some() {
-        std::fs::write("docs/language.md", format!("{before}{begin}{table}<!-- end -->{after}")).unwrap();
+        std::fs::write(root().join("docs/language.md"), format!("{before}{begin}{table}<!-- end -->{after}"))
+            .unwrap();
     } else {
         assert_eq!(found, table, "set BLESS=1 to write the table");
     }
@@ -373,7 +374,7 @@ fn dimensions_go_with_workgroups_of_others() {
     }";
     for (rows, depth, dynamic) in [(16, 64, vec![]), (20, 24, vec!["M"]), (33, 64, vec!["M"]), (1, 8, vec![])]
     {
-        let at = |seed: usize, number: usize| crate::common::exact_case::number(number + seed * 17);
+        let at = |seed: usize, number: usize| groundswell_testing::exact_case::number(number + seed * 17);
         let of = |seed: usize, shape: &[usize]| {
             let all: Vec<f64> = (0..shape.iter().product()).map(|number| at(seed, number)).collect();
             of_numbers(F32, shape, &all)
@@ -385,8 +386,8 @@ fn dimensions_go_with_workgroups_of_others() {
             products.sum()
         };
         let sizes = vec![("M", rows as i64), ("D", depth as i64), ("HEAD", 8), ("GROUP", 2)];
-        let case =
-            |text: &str, sizes: Vec<(&'static str, i64)>, inputs, expected| crate::common::exact_case::Case {
+        let case = |text: &str, sizes: Vec<(&'static str, i64)>, inputs, expected| {
+            groundswell_testing::exact_case::Case {
                 name: format!("{rows} x {depth}, {dynamic:?} dynamic"),
                 kernel: Kernel::parse(text, "test.gsw").unwrap_or_else(|faults| panic!("{faults}")),
                 sizes,
@@ -394,7 +395,8 @@ fn dimensions_go_with_workgroups_of_others() {
                 schedule: Schedule::None,
                 inputs,
                 expected,
-            };
+            }
+        };
         let inputs = vec![of(1, &[8, rows, depth]), of(2, &[2, depth]), zeros(F32, &[8, rows])];
         let of_heads = case(heads, sizes, inputs, (0..8 * rows).map(sum).collect());
         let tiles = rows.div_ceil(16);

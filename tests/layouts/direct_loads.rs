@@ -2,9 +2,6 @@
 //! finds nothing, and no access has bank conflicts; the ping-pong schedule for them; tiles that such loads
 //! cannot bring, and why.
 
-use crate::common::judged::assert_right;
-use crate::common::loops::largest_loop;
-use crate::common::tiles;
 use groundswell::compile::compile_uncached;
 use groundswell::compile::listing;
 use groundswell::compile::{Parameter, Verify};
@@ -13,6 +10,10 @@ use groundswell::internals::schedules::{
 };
 use groundswell::kernels::{Gemm, Waves};
 use groundswell::prelude::*;
+use groundswell_testing::judged::{assert_right, verified};
+use groundswell_testing::loops::largest_loop;
+use groundswell_testing::schedules::GENERAL as SCHEDULES;
+use groundswell_testing::tiles;
 
 #[derive(Clone, Debug)]
 struct Case {
@@ -37,8 +38,7 @@ impl Case {
 
     /// Compiles, runs in check mode and compares.
     fn run(&self, kernel: &Kernel, options: &Options) -> Executable {
-        let executable = compile_uncached(kernel, options, Verify::AfterEachPass)
-            .unwrap_or_else(|fault| panic!("{self:?}: {fault}"));
+        let executable = verified(kernel, options);
         assert_right(kernel, &executable, &|s| self.value(s), 7, format_args!("{self:?}"));
         // A swizzle moves what a lane loads as one. Where that is 16 bytes and a lane reads 4 or 8, two of
         // them can meet in a bank.
@@ -58,9 +58,6 @@ fn reads_less_than_16_bytes(executable: &Executable) -> bool {
 
 /// A lane of gfx950 loads 4 or 16 bytes, one of the others 4.
 const CHIPS: [Target; 3] = [Target::GFX90A, Target::GFX942, Target::GFX950];
-
-const SCHEDULES: [Schedule; 5] =
-    [Schedule::None, Schedule::Prefetch, Schedule::FourStage, Schedule::Modulo, Schedule::PingPong];
 
 #[test]
 fn gemm_is_right_under_every_schedule() {
@@ -202,7 +199,7 @@ fn clusters_of_asynchronous_ping_pong() {
     let case = Case { shape: [4096; 3], tile: [128, 128, 64], dynamic: false };
     let cut = Cut { loads: [8, 8], ..Cut::EVEN };
     let options = case.options().wave_schedule(&async_two_pp_cluster(&cut));
-    let executable = compile_uncached(&kernel, &options, Verify::AfterEachPass).expect("compiles");
+    let executable = verified(&kernel, &options);
     let expected = [
         "LDS read x 6",
         "load to LDS x 16",
@@ -270,7 +267,7 @@ fn clusters_of_whole_tiles() {
     let outlines = WHOLE.map(|(tile, cut)| {
         let case = Case { shape: [4096; 3], tile, dynamic: false };
         let options = case.options_for(Target::GFX950).wave_schedule(&whole_tile_pp_cluster(&cut));
-        let executable = compile_uncached(&kernel, &options, Verify::AfterEachPass).expect("compiles");
+        let executable = verified(&kernel, &options);
         let [m, n, k] = tile;
         let [left, right] = cut.copies.map(i64::from);
         assert_eq!(i64::from(executable.report().lds_bytes), (m * left + n * right) * k * 2);
@@ -329,7 +326,7 @@ fn half_of_a_tile_is_read_later() {
         let schedule = whole_tile_pp_cluster(&Cut { tile_reads: TileReads::SecondHalfLater, ..cut });
         let case = Case { shape: [4096; 3], tile, dynamic: false };
         let options = case.options_for(Target::GFX950).wave_schedule(&schedule);
-        let executable = compile_uncached(&kernel, &options, Verify::AfterEachPass).expect("compiles");
+        let executable = verified(&kernel, &options);
         let reads: Vec<String> =
             outline(&executable).into_iter().filter(|line| line.starts_with("LDS read")).collect();
         assert_eq!(reads, [first, second].map(|count| format!("LDS read x {count}")));
@@ -342,7 +339,7 @@ fn half_of_a_tile_is_read_later() {
     for (tile, reads) in [([128, 256, 64], vec![12, 4]), ([256, 256, 64], vec![24])] {
         let case = Case { shape: [4096; 3], tile, dynamic: false };
         let options = case.options_for(Target::GFX950).schedule(Schedule::PingPong);
-        let executable = compile_uncached(&kernel, &options, Verify::AfterEachPass).expect("compiles");
+        let executable = verified(&kernel, &options);
         let lines = outline(&executable);
         let found: Vec<usize> =
             lines.iter().filter_map(|line| line.strip_prefix("LDS read x ")?.parse().ok()).collect();
@@ -381,7 +378,7 @@ fn ping_pong_of_gfx950_takes_such_loads() {
         let kernel = gemm.waves(Waves::new(2, 4)).kernel().expect("a kernel");
         let case = Case { shape: [4096; 3], tile: [256, 256, 64], dynamic: false };
         let options = case.options_for(target).global_to_shared(how).schedule(Schedule::PingPong);
-        let executable = compile_uncached(&kernel, &options, Verify::AfterEachPass).expect("compiles");
+        let executable = verified(&kernel, &options);
         let report = executable.report();
         assert_eq!(report.schedule_applied, "pingpong", "{}", report.schedule_why);
         assert_eq!(report.scratch_bytes, 0);
@@ -405,7 +402,7 @@ fn a_wave_alone_takes_them_only_where_they_are_asked_for() {
         let kernel = Gemm::any_shape().waves(waves).kernel().expect("a kernel");
         let case = Case { shape: [4096; 3], tile: [64, 64, 64], dynamic: false };
         let options = case.options_for(Target::GFX950).global_to_shared(how).schedule(schedule);
-        let executable = compile_uncached(&kernel, &options, Verify::AfterEachPass).expect("compiles");
+        let executable = verified(&kernel, &options);
         executable.report().direct_loads
     };
     for schedule in [Schedule::Interleaved, Schedule::Automatic] {
@@ -433,8 +430,7 @@ fn rows_that_are_loaded_together_change_places() {
 }
 
 fn why(kernel: &Kernel, case: &Case, schedule: Schedule) -> (u32, String) {
-    let executable = compile_uncached(kernel, &case.options().schedule(schedule), Verify::AfterEachPass);
-    let report = executable.unwrap_or_else(|fault| panic!("{case:?}: {fault}")).report().clone();
+    let report = verified(kernel, &case.options().schedule(schedule)).report().clone();
     (report.direct_loads, report.direct_loads_why)
 }
 
@@ -458,7 +454,7 @@ fn ping_pong_with_such_loads_says_why_it_does_not_suit() {
     let applied = |kernel: &Kernel, tile: [i64; 3]| {
         let case = Case { shape: [4096; 3], tile, dynamic: false };
         let options = case.options().schedule(Schedule::PingPong);
-        let executable = compile_uncached(kernel, &options, Verify::AfterEachPass).expect("compiles");
+        let executable = verified(kernel, &options);
         let report = executable.report().clone();
         assert_eq!(report.direct_loads, 2, "{}", report.direct_loads_why);
         (report.schedule_applied, report.schedule_why)

@@ -1,12 +1,11 @@
 //! Values that operations need spread over the lanes in different ways: what compiles equals the interpreter,
 //! after every pass and on the simulator, with no finding.
 
-use crate::common::exact_case::{Case, of_numbers, zeros};
-use crate::common::judged::assert_right;
-use crate::common::meaning;
-use groundswell::compile::{Verify, compile_uncached};
 use groundswell::prelude::*;
 use groundswell::report::{ConversionReport, ConversionWay};
+use groundswell_testing::exact_case::{Case, of_numbers, zeros};
+use groundswell_testing::judged::{assert_right, verified};
+use groundswell_testing::meaning;
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
@@ -17,8 +16,7 @@ fn judge(kernel: &Kernel, sizes: &[(Symbol, i64)]) -> Executable {
     let options =
         sizes.iter().fold(Options::new(Target::GFX942), |options, &(symbol, size)| options.set(symbol, size));
     let name = format!("{} {sizes:?}", kernel.name());
-    let executable =
-        compile_uncached(kernel, &options, Verify::AfterEachPass).unwrap_or_else(|e| panic!("{name}: {e}"));
+    let executable = verified(kernel, &options);
     for seed in 0..2 {
         assert_right(kernel, &executable, &value, seed, &name);
     }
@@ -276,8 +274,7 @@ fn results_of_products_are_multiplied_where_they_are() {
                 let options =
                     sizes.iter().fold(Options::new(target), |o, &(symbol, size)| o.set(symbol, size));
                 let title = format!("{target} {chain:?} {sizes:?}");
-                let executable = compile_uncached(&kernel, &options, Verify::AfterEachPass)
-                    .unwrap_or_else(|fault| panic!("{title}: {fault}"));
+                let executable = verified(&kernel, &options);
                 let report = executable.report();
                 // Reads of four elements of 8 bits, and loads of four of 16 bits from global memory, may cost
                 // more than a conversion.
@@ -353,8 +350,7 @@ fn arrives(target: Target, text: &str, seed: u64) -> Executable {
     let kernel = Kernel::parse(text, "moved.gsw").unwrap_or_else(|faults| panic!("{text}: {faults:?}"));
     let [m, n] = symbols(["M", "N"]);
     let options = Options::new(target).set(m, 16).set(n, 32);
-    let executable = compile_uncached(&kernel, &options, Verify::AfterEachPass)
-        .unwrap_or_else(|fault| panic!("{text} for {target}: {fault}"));
+    let executable = verified(&kernel, &options);
     let value = |symbol: Symbol| Some(if symbol == m { 16 } else { 32 });
     assert_right(&kernel, &executable, &value, seed, format_args!("{text} for {target}"));
     executable
@@ -499,8 +495,7 @@ fn sums_of_several_products_have_one_layout() {
             let options =
                 names.iter().zip(sizes).fold(Options::new(target), |o, (&name, size)| o.set(name, size));
             let case = format!("{target}, {turned:?}, {together}");
-            let executable = compile_uncached(&kernel, &options, Verify::AfterEachPass);
-            let executable = executable.unwrap_or_else(|fault| panic!("{case}: {fault}"));
+            let executable = verified(&kernel, &options);
             let conversions = &executable.report().conversions;
             assert!(conversions.iter().all(|c| c.way == ConversionWay::Renamed), "{case}: {conversions:?}");
             assert_right(&kernel, &executable, &value, 3, &case);

@@ -1,10 +1,10 @@
 //! LDS buffers that the author declares: read, written and updated at coordinates, kept from one iteration to
 //! the next, under every schedule. The reference of each is a plain loop.
 
-use crate::common::atomics::joined;
-use crate::common::exact_case::{Case, number, of_numbers, tensor, zeros};
-use crate::common::matrix_shapes::SHAPES;
 use groundswell::prelude::*;
+use groundswell_testing::atomics::joined;
+use groundswell_testing::exact_case::{Case, number, of_numbers, tensor, zeros};
+use groundswell_testing::matrix_shapes::SHAPES;
 
 /// Each element becomes 16 times the one at its place from the end of the row, and the one two places to the
 /// right of it, or zero beyond the end.

@@ -1,9 +1,8 @@
 //! Buffers that share LDS: only while none of them holds data that somebody still reads, and wherever that is
 //! so when they do not fit beside each other. The interpreter gives each buffer memory of its own.
 
-use crate::common::judged::assert_right;
-use groundswell::compile::{Verify, compile_uncached};
 use groundswell::prelude::*;
+use groundswell_testing::judged::{assert_right, verified};
 
 /// Compiles a kernel with schedules, checks the bytes of LDS, and compares it with the interpreter.
 fn judge(text: &str, sizes: &[(&str, i64)], bytes: u32, schedules: &[Schedule]) {
@@ -13,8 +12,7 @@ fn judge(text: &str, sizes: &[(&str, i64)], bytes: u32, schedules: &[Schedule]) 
         let options = Options::new(Target::GFX942).schedule(schedule.clone());
         let set = |options: Options, &(name, size)| options.set(Symbol::new(name), size);
         let options = sizes.iter().fold(options, set);
-        let executable = compile_uncached(&kernel, &options, Verify::AfterEachPass)
-            .unwrap_or_else(|fault| panic!("{}: {fault}", schedule.name()));
+        let executable = verified(&kernel, &options);
         assert_eq!(executable.report().lds_bytes, bytes, "{}", schedule.name());
         assert_right(&kernel, &executable, &value, 3, format_args!("{}", schedule.name()));
     }

@@ -1,8 +1,5 @@
 //! Where elements are: spread over lanes, in LDS, and on the way between them.
 
-#[path = "../common/mod.rs"]
-mod common;
-
 mod direct_loads;
 mod layout_conversions;
 mod lds_buffers;

@@ -2,26 +2,17 @@
 //! the interpreter gives in run and check mode, their tiles are written wide or loaded straight to LDS, and
 //! such accesses have no bank conflicts.
 
-use crate::common::judged::assert_right;
-use crate::common::oracle::{Workspace, assert_equivalent};
 use groundswell::check::against_interpreter;
 use groundswell::compile::{Verify, compile_uncached};
 use groundswell::internals::with_workspace;
 use groundswell::kernels::{Conv2d, Form, Gemm, ImageLayout, Waves};
 use groundswell::prelude::*;
 use groundswell::text::Detail;
+use groundswell_testing::judged::{assert_right, verified};
+use groundswell_testing::oracle::{Workspace, assert_equivalent};
+use groundswell_testing::schedules::OF_PRODUCTS as SCHEDULES;
 
 const TARGET: Target = Target::GFX950;
-
-const SCHEDULES: [Schedule; 7] = [
-    Schedule::None,
-    Schedule::Prefetch,
-    Schedule::FourStage,
-    Schedule::Modulo,
-    Schedule::PingPong,
-    Schedule::Interleaved,
-    Schedule::TwoPhase,
-];
 
 /// Dtypes of factors, the reads that turn them, and writes of single elements.
 const DTYPES: [(DType, &str, &str); 5] = [
@@ -70,8 +61,7 @@ impl Case<'_> {
     /// Compiles, runs and checks.
     fn hold(&self, seed: u64) -> Executable {
         let Case { kernel, options, values, title } = self;
-        let executable = compile_uncached(kernel, options, Verify::AfterEachPass)
-            .unwrap_or_else(|fault| panic!("{title}: {fault}"));
+        let executable = verified(kernel, options);
         let value = |symbol: Symbol| values.iter().find(|value| value.0 == symbol.name()).map(|v| v.1);
         let device = Device::simulator(TARGET);
         let ran = against_interpreter(kernel, &executable, &device, &value, seed)

@@ -15,8 +15,8 @@
 //!
 //! Whatever comes out must also satisfy the machine verifier. `BLESS=1` rewrites the expected output.
 
+use groundswell_testing::places::root;
 use std::fmt::Write;
-use std::path::Path;
 
 use groundswell::internals::machine::allocate::{Allocation, AllocationError, Allocator, RegisterLimits};
 use groundswell::internals::machine::branches::{Code, drop_branches_to_next, encode_body};
@@ -219,7 +219,7 @@ fn run_on(case: &Case, target: &str) -> String {
 #[test]
 fn machine_files() {
     let bless = std::env::var_os("BLESS").is_some();
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/files/machine");
+    let folder = root().join("tests/files/machine");
     let mut paths: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     paths.sort();
     let mut count = 0;

@@ -3,7 +3,6 @@
 
 use std::sync::LazyLock;
 
-use crate::common::weakened::{Seen, weaken_nops, weaken_waits, without};
 use cranelift_entity::{EntityRef, PrimaryMap};
 use groundswell::internals::index::Neighbours;
 use groundswell::internals::machine::allocate::{AllocationError, Allocator, RegisterLimits, Spills};
@@ -22,6 +21,7 @@ use groundswell::isa::{
     Unit, VReg,
 };
 use groundswell::target::{AccumulationFile, Target};
+use groundswell_testing::weakened::{Seen, weaken_nops, weaken_waits, without};
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};

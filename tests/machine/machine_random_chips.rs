@@ -2,8 +2,6 @@
 //! hazards: the machine verifier, which has rules of its own, must find nothing, and must find something when
 //! a wait or a nop is weakened.
 
-use crate::common::corpus::corpus;
-use crate::common::weakened::{Seen, weaken_nops, weaken_waits};
 use groundswell::internals::machine::check::{
     MachineFault, check_hazards, check_operands, check_replay, check_waits,
 };
@@ -12,6 +10,8 @@ use groundswell::internals::machine::waits::{BARRIER_WITHOUT_WAITS, LdsLoads, Wa
 use groundswell::internals::machine::{Block, BlockId, MachineBody, MachineInst, text};
 use groundswell::isa::{Arch, Format, Inst, Meaning, Opcode, Operand, Unit, check as check_operands_of};
 use groundswell::target::Target;
+use groundswell_testing::corpus::corpus;
+use groundswell_testing::weakened::{Seen, weaken_nops, weaken_waits};
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};

@@ -1,9 +1,6 @@
 //! Machine code between lowering and the object: what the machine passes make of it, and the figures that it
 //! keeps.
 
-#[path = "../common/mod.rs"]
-mod common;
-
 mod code_quality;
 mod machine_filetests;
 mod machine_random;

@@ -8,6 +8,7 @@ use groundswell::compile::compile_uncached;
 use groundswell::kernels::{Gemm, Waves};
 use groundswell::prelude::*;
 use groundswell::report::{CandidateOutcome, Report, ScheduleCandidate};
+use groundswell_testing::judged::verified;
 
 type Bindings = Vec<(Symbol, i64)>;
 
@@ -39,8 +40,7 @@ fn check_on(
     tensors: &[Tensor],
 ) -> Report {
     let options = bindings.iter().fold(Options::new(target), |o, &(s, v)| o.set(s, v));
-    let executable =
-        compile_uncached(kernel, &adjust(options), Verify::AfterEachPass).unwrap_or_else(|e| panic!("{e}"));
+    let executable = verified(kernel, &adjust(options));
     let report = executable.report().clone();
     let sizes = |s: Symbol| bindings.iter().find(|b| b.0 == s).map(|b| b.1);
     let expected = Interpreter::run(kernel, &sizes, tensors).unwrap_or_else(|e| panic!("{e}"));
@@ -192,8 +192,7 @@ fn large_tiles_with_narrow_results_spill_nothing() {
                 let options = Options::new(target).schedule(schedule.clone());
                 let options =
                     bindings(&[sizes, tile].concat()).iter().fold(options, |o, &(s, v)| o.set(s, v));
-                let executable = compile_uncached(&kernel, &options, Verify::AfterEachPass);
-                let report = executable.unwrap_or_else(|e| panic!("{e}")).report().clone();
+                let report = verified(&kernel, &options).report().clone();
                 let what = format!("{target}, {output}, {schedule:?}: {report:?}");
                 assert_eq!(report.scratch_bytes, 0, "{what}");
                 let mix = report.main_loop.expect("a loop");

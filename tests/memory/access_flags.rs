@@ -1,10 +1,11 @@
 //! Volatile and non-temporal accesses: what they do to the code, and that masks stay; every launch against
 //! plain loops.
 
-use crate::common::exact_case::{Case, number, of_numbers, ones, tensor};
-use crate::common::matrix_shapes::SHAPES;
-use groundswell::compile::{Verify, compile_uncached, listing};
+use groundswell::compile::listing;
 use groundswell::prelude::*;
+use groundswell_testing::exact_case::{Case, number, of_numbers, ones, tensor};
+use groundswell_testing::judged::verified;
+use groundswell_testing::matrix_shapes::SHAPES;
 
 /// How many instructions of the kernel begin with a word and end with modifiers.
 fn count(executable: &Executable, word: &str, modifiers: &str) -> usize {
@@ -98,7 +99,7 @@ fn tiles_in_lds_are_loaded_with_flags() {
     }
     let options = Options::new(Target::GFX942).set(dm, 64).set(dn, 64).set(dk, 64);
     let options = options.global_to_shared(GlobalToShared::Fitting);
-    let executable = compile_uncached(&kernel(false), &options, Verify::AfterEachPass).expect("compiles");
+    let executable = verified(&kernel(false), &options);
     assert!(count(&executable, "buffer_load", "nt lds") > 0);
 }
 

@@ -1,13 +1,14 @@
 //! Atomic updates: histograms, sums of columns and rows by many workgroups, scatter-add, every operation, and
 //! what they give back, on shapes that no tile divides. The reference of each is a plain loop.
 
-use crate::common::atomics::joined;
-use crate::common::exact_case::{Case, number, of_numbers, tensor, zeros};
-use crate::common::matrix_shapes::SHAPES;
 use groundswell::check::with_findings;
 use groundswell::compile::{Verify, compile_uncached};
 use groundswell::prelude::*;
 use groundswell::simulator::{CheckOptions, FindingKind};
+use groundswell_testing::atomics::joined;
+use groundswell_testing::exact_case::{Case, number, of_numbers, tensor, zeros};
+use groundswell_testing::judged::verified;
+use groundswell_testing::matrix_shapes::SHAPES;
 
 /// Updates by one value.
 fn updates() -> impl Iterator<Item = AtomicOp> {
@@ -120,8 +121,7 @@ fn every_chip_makes_every_update_of_global_memory() {
                     .expect("well-formed");
                     let options = Options::new(target).set("M", m as i64).set("N", n as i64);
                     let title = format!("{target} {op:?} {dtype} used {used}");
-                    let executable = compile_uncached(&kernel, &options, Verify::AfterEachPass)
-                        .unwrap_or_else(|fault| panic!("{title}: {fault}"));
+                    let executable = verified(&kernel, &options);
                     let (shape, rows) = if used { (vec![m, n], m) } else { (vec![n], 1) };
                     let old: Vec<f64> = (0..rows * n).map(|at| number(at + 3)).collect();
                     let mut inputs = vec![tensor(dtype, &[m, n]), of_numbers(dtype, &shape, &old)];
@@ -302,7 +302,7 @@ fn tickets_are_given_once() {
     .expect("well-formed");
     for n in [1i64, 63, 300] {
         let options = Options::new(Target::GFX942).set(dn, n).set(one, 1);
-        let executable = compile_uncached(&kernel, &options, Verify::AfterEachPass).expect("compiles");
+        let executable = verified(&kernel, &options);
         let device = Device::simulator(Target::GFX942);
         let counter = device.upload_tensor(&zeros(I32, &[1])).expect("fits");
         let out = device.upload_tensor(&zeros(I32, &[n as usize])).expect("fits");
@@ -402,7 +402,7 @@ fn updates_whose_order_matters_can_be_denied() {
         let options = Options::new(Target::GFX942).set(dm, 64).set(dn, 64);
         let denied = options.clone().deny(Deny::Nondeterministic);
         let kernel = kernel.expect("well-formed");
-        compile_uncached(&kernel, &options, Verify::AfterEachPass).expect("nothing is denied");
+        verified(&kernel, &options);
         let fault = compile_uncached(&kernel, &denied, Verify::AfterEachPass).map(drop);
         fault.map_err(|fault| fault.to_string())
     };
@@ -581,7 +581,7 @@ fn lanes_without_elements_store_nothing() {
         let sizes = [("M", 5), ("N", 33), ("L", 3)].map(|(name, size)| (Symbol::new(name), size));
         let options =
             sizes.iter().fold(Options::new(Target::GFX942), |options, &(name, size)| options.set(name, size));
-        let executable = compile_uncached(&kernel, &options, Verify::AfterEachPass).expect("compiles");
+        let executable = verified(&kernel, &options);
         let device = Device::simulator(Target::GFX942);
         let value = |symbol: Symbol| options.value(symbol);
         for seed in 0..5 {
@@ -610,7 +610,7 @@ fn places_are_taken_once() {
     .expect("well-formed");
     for n in [5i64, 64, 300] {
         let options = Options::new(Target::GFX942).set(dn, n).set(slots, 7);
-        let executable = compile_uncached(&kernel, &options, Verify::AfterEachPass).expect("compiles");
+        let executable = verified(&kernel, &options);
         let device = Device::simulator(Target::GFX942);
         let owners = device.upload_tensor(&zeros(I32, &[7])).expect("fits");
         let out = device.upload_tensor(&zeros(I32, &[n as usize])).expect("fits");

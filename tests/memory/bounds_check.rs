@@ -1,10 +1,10 @@
 //! Checks of bounds: coordinates that leave their memories are errors of the launch, in run and check mode,
 //! and everything else is as it was.
 
-use crate::common::exact_case::{number, of_numbers, tensor, zeros};
-use groundswell::compile::{Verify, compile_uncached};
 use groundswell::prelude::*;
 use groundswell::simulator::CheckOptions;
+use groundswell_testing::exact_case::{number, of_numbers, tensor, zeros};
+use groundswell_testing::judged::verified;
 
 /// What a launch leaves in its last buffer, or its fault. With a seed in check mode.
 fn launched(
@@ -83,8 +83,7 @@ fn rows_that_a_table_names() {
                     options = if dynamic { options.dynamic(symbol) } else { options.set(symbol, size) };
                 }
                 let sizes: &[(&str, usize)] = if dynamic { &sizes } else { &[] };
-                let executable =
-                    compile_uncached(&kernel, &options, Verify::AfterEachPass).expect("compiles");
+                let executable = verified(&kernel, &options);
                 let mut ids: Vec<f64> = (0..m).map(|at| (m - at) as f64).collect();
                 let shapes = if kind == "write" || kind == "update" { [m, m + 1] } else { [m + 1, m] };
                 let inputs = |ids: &[f64]| {
@@ -136,9 +135,7 @@ fn nothing_is_added_where_nothing_leaves() {
     })
     .expect("well-formed");
     let options = Options::new(Target::GFX942).set(dm, 37).set(dn, 130);
-    let compiled = |options: &Options| {
-        compile_uncached(&kernel, options, Verify::AfterEachPass).expect("compiles").object().to_vec()
-    };
+    let compiled = |options: &Options| verified(&kernel, options).object().to_vec();
     assert_eq!(compiled(&options), compiled(&options.clone().bounds_check()));
     assert_ne!(options, options.clone().bounds_check());
 }
@@ -163,7 +160,7 @@ fn the_access_is_named() {
     let kernel = Kernel::parse(text, "shifted.gsw").expect("well-formed");
     for n in [1usize, 5, 64, 100, 300] {
         let options = Options::new(Target::GFX942).set(dn, n).bounds_check();
-        let executable = compile_uncached(&kernel, &options, Verify::AfterEachPass).expect("compiles");
+        let executable = verified(&kernel, &options);
         let inputs = [tensor(F32, &[n]), tensor(F32, &[n]), zeros(F32, &[n])];
         for seed in [None, Some(1), Some(2), Some(3), Some(4), Some(5)] {
             let fault = launched(&executable, &inputs, &[], seed).expect_err("it leaves a");

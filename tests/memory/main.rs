@@ -1,8 +1,5 @@
 //! Accesses: mapped, strided, atomic, checked, at coordinates, and what they promise about order.
 
-#[path = "../common/mod.rs"]
-mod common;
-
 mod access_flags;
 mod atomics;
 mod bounds_check;

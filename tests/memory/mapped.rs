@@ -3,9 +3,10 @@
 //! the interpreter, the passes and the machine code have to agree with it, and check mode has to find
 //! nothing. All numbers are small integers, so every sum is exact.
 
-use crate::common::exact_case::{Case, of_numbers, tensor, zeros};
 use groundswell::compile::{Verify, compile_uncached};
 use groundswell::prelude::*;
+use groundswell_testing::exact_case::{Case, of_numbers, tensor, zeros};
+use groundswell_testing::judged::verified;
 
 /// An access that moves elements of `[M, N]` without arithmetic.
 fn moved(
@@ -245,7 +246,7 @@ fn a_table_can_say_where_each_element_is() {
         let after = Interpreter::run(&kernel, &value, &inputs).expect("it runs");
         assert_eq!(after[4].to_f64(), expected);
         let options = Options::new(Target::GFX942).set(m, count).set(n, width).set(size, 150);
-        let executable = compile_uncached(&kernel, &options, Verify::AfterEachPass).expect("it compiles");
+        let executable = verified(&kernel, &options);
         let device = Device::simulator(Target::GFX942);
         let buffers: Vec<Buffer> =
             inputs[1..].iter().map(|t| device.upload_tensor(t).expect("fits")).collect();

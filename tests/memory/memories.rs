@@ -2,11 +2,10 @@
 //! not do to a memory that all of them have in common, however a kernel is written. Kernels of all
 //! shapes of memories: `fuzz_checks/fuzz_smoke.rs`.
 
-use crate::common::meaning;
-use groundswell::compile::Verify;
-use groundswell::compile::compile_uncached;
 use groundswell::prelude::*;
 use groundswell::simulator::{CheckOptions, FindingKind, LaunchConfig, Simulator};
+use groundswell_testing::judged::verified;
+use groundswell_testing::meaning;
 
 /// Where the second workgroup along B begins to read a tensor `[B, M, N]` of f32, in bytes from its
 /// beginning. The tensor is far too large to exist here: the access is one that check mode refuses.
@@ -17,8 +16,7 @@ fn second_batch([m, n]: [i64; 2], dynamic: bool) -> u64 {
     let [sizes_m, sizes_n, batch] = symbols(["M", "N", "B"]);
     let options = Options::new(Target::GFX942).set(batch, 2).set(sizes_n, n);
     let options = if dynamic { options.dynamic(sizes_m) } else { options.set(sizes_m, m) };
-    let executable =
-        compile_uncached(&kernel, &options, Verify::AfterEachPass).unwrap_or_else(|e| panic!("{e}"));
+    let executable = verified(&kernel, &options);
     let mut simulator = Simulator::new(Target::GFX942);
     let module = simulator.load(executable.object()).unwrap();
     let tile = (4 * n * 4) as u64;
@@ -88,8 +86,7 @@ fn common_stores_and_own_updates_are_right() {
     })
     .unwrap_or_else(|fault| panic!("{fault}"));
     let options = Options::new(Target::GFX942).set(m, 100).set(n, 37);
-    let executable =
-        compile_uncached(&kernel, &options, Verify::AfterEachPass).unwrap_or_else(|e| panic!("{e}"));
+    let executable = verified(&kernel, &options);
     let device = Device::simulator(Target::GFX942);
     let value = |s: Symbol| Some(if s == m { 100 } else { 37 });
     meaning::compare(&kernel, &options, &value).unwrap_or_else(|fault| panic!("{fault}"));
@@ -108,7 +105,7 @@ fn compiled_text(text: &str) -> Executable {
     let sizes = [("M", 64), ("N", 64), ("K", 64), ("LDA", 128)];
     let used = sizes.into_iter().filter(|(name, _)| kernel.symbols().iter().any(|s| s.name() == *name));
     let options = used.fold(Options::new(Target::GFX942), |options, (name, size)| options.set(name, size));
-    compile_uncached(&kernel, &options, Verify::AfterEachPass).unwrap_or_else(|e| panic!("{e}\n{text}"))
+    verified(&kernel, &options)
 }
 
 /// Kernels that may have an input and an output in one place, and what they give there.
@@ -190,8 +187,7 @@ fn arguments_that_share_memory_are_refused_where_that_is_not_safe() {
             panic!("{body}");
         };
         let options = Options::new(Target::GFX942).set("M", 64).set("N", 64);
-        let executable = compile_uncached(&kernel, &options, Verify::AfterEachPass);
-        let executable = executable.unwrap_or_else(|e| panic!("{e}\n{body}"));
+        let executable = verified(&kernel, &options);
         let others = executable.parameters().len() - 2;
         let more: Vec<Buffer> = (0..others).map(|_| device.allocate(4 * 64 * 64).unwrap()).collect();
         let launch = device.launch(&executable).buffer(&buffer).buffer(&buffer);
@@ -228,7 +224,7 @@ fn sizes_of_zero_launch_nothing() {
                 %s = reduce_sum %x over K\n    %t = add %acc, %s\n    yield %t\n  }\n  write %sum, y\n}\n";
     let kernel = Kernel::parse(text, "k.gsw").unwrap();
     let options = Options::new(Target::GFX942).dynamic("M").dynamic("K");
-    let executable = compile_uncached(&kernel, &options, Verify::AfterEachPass).unwrap();
+    let executable = verified(&kernel, &options);
     let x = device.upload(&[1f32; 64]).unwrap();
     let y = device.upload(&[7f32; 4]).unwrap();
     let launch = |m: i64, k: i64| device.launch(&executable).buffer(&x).buffer(&y).set("M", m).set("K", k);

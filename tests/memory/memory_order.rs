@@ -2,8 +2,8 @@
 //! has to come before another's, and nowhere else. Check mode executes several orders; the reference of each
 //! kernel is a plain loop.
 
-use crate::common::exact_case::{Case, number, tensor, zeros};
 use groundswell::prelude::*;
+use groundswell_testing::exact_case::{Case, number, tensor, zeros};
 
 fn case(name: &str, text: &str, sizes: &[(&'static str, usize)], inputs: Vec<Tensor>) -> Case {
     Case::plain(name.to_owned(), Kernel::parse(text, name).expect("well-formed"), sizes, inputs)

@@ -2,14 +2,14 @@
 //! interpreter and the machine code have to give what the loop gives, in run mode and in check mode, and what
 //! lies between the elements has to stay as it was.
 
-use crate::common::exact_case::{number, of_numbers};
-use crate::common::matrix_shapes::SHAPES;
-use crate::common::meaning;
 use groundswell::compile::Parameter;
-use groundswell::compile::{Verify, compile_uncached};
 use groundswell::kernels::{Form, Gemm, Waves, copy_strided};
 use groundswell::prelude::*;
 use groundswell::simulator::CheckOptions;
+use groundswell_testing::exact_case::{number, of_numbers};
+use groundswell_testing::judged::verified;
+use groundswell_testing::matrix_shapes::SHAPES;
+use groundswell_testing::meaning;
 
 /// Names and numbers of symbols.
 type Sizes<'a> = &'a [(&'a str, i64)];
@@ -73,8 +73,7 @@ fn holds(
     let inputs: Vec<Tensor> = arguments.iter().map(|argument| argument.tensor.clone()).collect();
     let after = Interpreter::run(kernel, &value, &inputs).unwrap_or_else(|e| panic!("{name}: {e}\n{text}"));
     assert_eq!(after.last().unwrap().to_f64(), expected, "{name}: the interpreter");
-    let executable = compile_uncached(kernel, &options, Verify::AfterEachPass);
-    let executable = executable.unwrap_or_else(|e| panic!("{name}: {e}\n{text}"));
+    let executable = verified(kernel, &options);
     if !seeds.is_empty() {
         meaning::compare(kernel, &options, &value).unwrap_or_else(|e| panic!("{name}: {e}"));
         meaning::reads_back(name, kernel, &options);

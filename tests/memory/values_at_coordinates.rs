@@ -2,9 +2,9 @@
 //! values that come from loads, arithmetic, reductions, products and loops. The reference of each is a plain
 //! loop.
 
-use crate::common::exact_case::{Case, number, tensor, zeros};
-use crate::common::matrix_shapes::SHAPES;
 use groundswell::prelude::*;
+use groundswell_testing::exact_case::{Case, number, tensor, zeros};
+use groundswell_testing::matrix_shapes::SHAPES;
 
 /// How a row's elements change places: what an element becomes, by its column and the columns of the row.
 type Move = (&'static str, fn(Symbol, Value) -> Coordinate, fn(i64, i64) -> i64);
@@ -153,7 +153,7 @@ fn products_are_read_at_data() {
         })
         .expect("well-formed");
         let ids: Vec<f64> = (0..m * n).map(|at| ((at * 7) % (n + 2)) as f64 - 1.0).collect();
-        let ids_tensor = crate::common::exact_case::of_numbers(I32, &[m, n], &ids);
+        let ids_tensor = groundswell_testing::exact_case::of_numbers(I32, &[m, n], &ids);
         let [a, b] = [tensor(F16, &[m, k]), tensor(F16, &[n, k])];
         let inputs = vec![a, b, ids_tensor, zeros(F32, &[m, n])];
         let mut case = Case::plain(format!("{m}x{n}x{k}"), kernel, &[("M", m), ("N", n), ("K", k)], inputs);

@@ -3,14 +3,13 @@
 //! (rounded once); the roots, powers and logarithms of the hardware are good to a unit in the last place or
 //! two.
 
+use groundswell_testing::judged::verified;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::common::exact_case::{Case, number, tensor, zeros};
-use crate::common::meaning;
-use groundswell::compile::Verify;
-use groundswell::compile::compile_uncached;
 use groundswell::internals::node::{Op, ResultType};
 use groundswell::prelude::*;
+use groundswell_testing::exact_case::{Case, number, tensor, zeros};
+use groundswell_testing::meaning;
 
 const ROWS: i64 = 37;
 const COLUMNS: i64 = 75;
@@ -52,8 +51,7 @@ fn check(
     .expect("the kernel is valid");
     let bindings = [(m, ROWS), (n, COLUMNS), (bm, 32), (bn, 32)];
     let options = bindings.iter().fold(Options::new(Target::GFX942), |o, &(s, v)| o.set(s, v));
-    let executable = compile_uncached(&kernel, &options, Verify::AfterEachPass)
-        .unwrap_or_else(|e| panic!("{what} {input} to {output}: {e}"));
+    let executable = verified(&kernel, &options);
     let tensor = |shape: &[usize], value: fn(usize) -> f64| {
         let count: usize = shape.iter().product();
         let numbers: Vec<f64> = (0..count).map(value).collect();
@@ -279,8 +277,7 @@ fn nested_loops_advance_together() {
     .expect("the kernel is valid");
     let bindings = [(m, 20), (n, 33), (p, 3), (q, 40), (bm, 16), (bn, 16)];
     let options = bindings.iter().fold(Options::new(Target::GFX942), |o, &(s, v)| o.set(s, v));
-    let executable =
-        compile_uncached(&kernel, &options, Verify::AfterEachPass).unwrap_or_else(|e| panic!("{e}"));
+    let executable = verified(&kernel, &options);
     let inputs = [
         Tensor::random(&[3, 20, 40], F16, 1).expect("small"),
         Tensor::random(&[3, 33, 40], F16, 2).expect("small"),
@@ -331,8 +328,7 @@ fn bits_of_carried_values_are_values_of_their_own() {
     for schedule in [Schedule::None, Schedule::Prefetch, Schedule::Modulo] {
         let options = Options::new(Target::GFX942).schedule(schedule.clone());
         let options = bindings.iter().fold(options, |o, &(s, v)| o.set(s, v));
-        let executable =
-            compile_uncached(&kernel, &options, Verify::AfterEachPass).unwrap_or_else(|e| panic!("{e}"));
+        let executable = verified(&kernel, &options);
         let device = Device::simulator(Target::GFX942);
         let buffers: Vec<Buffer> = inputs.iter().map(|t| device.upload_tensor(t).expect("fits")).collect();
         let launch = buffers.iter().fold(device.launch(&executable), |launch, buffer| launch.buffer(buffer));

@@ -2,11 +2,11 @@
 //! masks. The reference takes the formats apart by their definitions and looks for the nearest of all values;
 //! it shares nothing with the crate.
 
-use crate::common::exact_case::{Case, number, zeros};
-use crate::common::floats::random;
-use groundswell::compile::{Verify, compile_uncached};
 use groundswell::kernels::{Gemm, Waves};
 use groundswell::prelude::*;
+use groundswell_testing::exact_case::{Case, number, zeros};
+use groundswell_testing::floats::random;
+use groundswell_testing::judged::verified;
 
 const FORMATS: [DType; 5] = [F8E4M3Fnuz, F8E5M2Fnuz, F8E4M3Fn, F8E5M2, F8E8M0];
 
@@ -81,7 +81,7 @@ fn convert(from: DType, to: DType, bytes: &[u8], expected: impl Fn(f64) -> f64) 
         })
         .unwrap();
         let options = Options::new(Target::GFX942).set(dn, n);
-        let executable = compile_uncached(&kernel, &options, Verify::AfterEachPass).unwrap();
+        let executable = verified(&kernel, &options);
         let device = Device::simulator(Target::GFX942);
         let (x, y) = (device.upload_tensor(&input).unwrap(), device.upload_tensor(&zeros(to, &[n])).unwrap());
         device.launch(&executable).buffer(&x).buffer(&y).run().unwrap();
@@ -183,7 +183,7 @@ fn arithmetic_is_that_of_f32_rounded_once() {
             })
             .unwrap();
             let options = Options::new(Target::GFX942).set(n, pairs.len());
-            let executable = compile_uncached(&kernel, &options, Verify::AfterEachPass).unwrap();
+            let executable = verified(&kernel, &options);
             let device = Device::simulator(Target::GFX942);
             let of = |at: usize| {
                 let bytes: Vec<u8> = pairs.iter().map(|pair| pair[at]).collect();

@@ -6,11 +6,11 @@
 
 use std::f64::consts::{FRAC_1_SQRT_2, FRAC_2_SQRT_PI, PI};
 
-use crate::common::floats::{
+use groundswell::prelude::*;
+use groundswell_testing::floats::{
     FORMATS, Format, approximate, asked_singles, compiled, edges, inputs_asked, launched, options, parse,
     scaled, singles, tensor, unary,
 };
-use groundswell::prelude::*;
 
 /// A function: its name, what it is in f64, its bounds in f32, f16, bf16, and in f32 with `fast_math` for
 /// normal numbers.

@@ -2,13 +2,13 @@
 //! number and every middle, and rows of lanes that change places in reductions. Its predecessors round
 //! two f16 by two instructions, and join two bf16 by one, with the same results.
 
-use crate::common::judged::assert_right;
-use crate::common::oracle::{Workspace, assert_equivalent};
 use groundswell::author::ReductionOp;
 use groundswell::compile::{Verify, compile_uncached};
 use groundswell::device::DeviceElement;
 use groundswell::prelude::*;
 use groundswell::simulator::CheckOptions;
+use groundswell_testing::judged::{assert_right, verified};
+use groundswell_testing::oracle::{Workspace, assert_equivalent};
 
 /// `[N]` of f32 cast to another dtype.
 fn rounded(to: DType) -> Kernel {
@@ -186,8 +186,7 @@ fn rows_of_lanes_change_places_in_reductions() {
                 let (m, n) = if fold == Fold::Rows { (other, n) } else { (n, other) };
                 let title = format!("{op:?} of {fold:?} of {m} x {n} {dtype}");
                 let options = Options::new(Target::GFX950).set("M", m).set("N", n);
-                let executable = compile_uncached(&kernel, &options, Verify::AfterEachPass)
-                    .unwrap_or_else(|fault| panic!("{title}: {fault}"));
+                let executable = verified(&kernel, &options);
                 let text = executable.assembly().expect("text");
                 for (count, name) in swapped.iter_mut().zip(["v_permlane16_swap", "v_permlane32_swap"]) {
                     *count += usize::from(text.contains(name));

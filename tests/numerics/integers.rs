@@ -1,8 +1,8 @@
 //! Integer operations and what conditions are combined to, on the simulator and the interpreter against plain
 //! Rust.
 
-use crate::common::floats::{agreed, options, random};
 use groundswell::prelude::*;
+use groundswell_testing::floats::{agreed, options, random};
 
 /// The ends of the range, numbers beside powers of two, and others.
 fn numbers() -> Vec<i32> {

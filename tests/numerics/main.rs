@@ -1,8 +1,5 @@
 //! Numbers: every dtype and function, what results are and how far they may be off.
 
-#[path = "../common/mod.rs"]
-mod common;
-
 mod elementwise;
 mod float8;
 mod functions;

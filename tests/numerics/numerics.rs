@@ -1,13 +1,13 @@
 //! Functions, quotients, minima and constants at the edges of number formats, on the simulator against f64
 //! and plain Rust: the error bounds are those of docs/numerics.md.
 
-use crate::common::floats::{
-    FORMATS, Format, asked_singles, compiled, edges, inputs_asked, launched, options, parse, random, singles,
-    tensor, unary,
-};
 use groundswell::internals::Constant;
 use groundswell::object::{DescriptorField, ObjectFile};
 use groundswell::prelude::*;
+use groundswell_testing::floats::{
+    FORMATS, Format, asked_singles, compiled, edges, inputs_asked, launched, options, parse, random, singles,
+    tensor, unary,
+};
 
 /// A function: its name, what it is in f64, its bounds in f32 and in the narrow formats.
 struct Function {
@@ -102,7 +102,7 @@ fn fast_functions_are_close_for_normal_numbers_and_flush_the_others() {
 mod sequences {
     use std::f32::consts::LOG2_E;
 
-    use crate::common::floats::{approximate, scaled};
+    use groundswell_testing::floats::{approximate, scaled};
 
     pub fn exp2(x: f32, off: i32) -> f32 {
         let whole = x as i32;

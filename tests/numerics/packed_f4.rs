@@ -1,8 +1,8 @@
 //! Packed 4-bit floats: every byte, and every f16 number, against a table and a search through it.
 
-use crate::common::exact_case::{Case, of_numbers, zeros};
-use crate::common::small_float::{F4, SHAPES};
 use groundswell::prelude::*;
+use groundswell_testing::exact_case::{Case, of_numbers, zeros};
+use groundswell_testing::small_float::{F4, SHAPES};
 
 fn unpacking(of_k: &[Constraint]) -> Kernel {
     let [m, k] = symbols(["M", "K"]);

@@ -1,8 +1,9 @@
 //! Arithmetic of f32 on two elements at once: results against plain loops, and where it is used.
 
-use crate::common::exact_case::{Case, number, of_numbers, tensor, zeros};
-use groundswell::compile::{Verify, compile_uncached, listing};
+use groundswell::compile::listing;
 use groundswell::prelude::*;
+use groundswell_testing::exact_case::{Case, number, of_numbers, tensor, zeros};
+use groundswell_testing::judged::verified;
 
 /// Even and odd numbers of elements for each lane, and more than the tensor has.
 const SHAPES: [[usize; 2]; 20] = [
@@ -100,7 +101,7 @@ fn one_instruction_computes_two_elements() {
 }";
     let kernel = Kernel::parse(text, "k.gsw").expect("well-formed");
     let options = Options::new(Target::GFX942).set("M", 64).set("N", 1024);
-    let executable = compile_uncached(&kernel, &options, Verify::AfterEachPass).expect("compiles");
+    let executable = verified(&kernel, &options);
     for (mnemonic, expected) in [
         ("v_pk_mul_f32", 2),
         ("v_pk_add_f32", 4),
@@ -140,7 +141,7 @@ fn products_are_not_held_up() {
 }";
     let kernel = Kernel::parse(text, "k.gsw").expect("well-formed");
     let options = Options::new(Target::GFX942).set("M", 64).set("N", 64).set("K", 128);
-    let executable = compile_uncached(&kernel, &options, Verify::AfterEachPass).expect("compiles");
+    let executable = verified(&kernel, &options);
     let text = listing(executable.code(), executable.target().arch).expect("decodes");
     let first_packed = text.find("v_pk_mul_f32").expect("the results are scaled in pairs");
     let last_product = text.rfind("v_mfma").expect("there are products");

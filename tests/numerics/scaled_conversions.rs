@@ -3,9 +3,9 @@
 //! between codes. The reference of each is the Rust type of the float: its number times the scale, or divided
 //! by it, in f64, rounded once.
 
-use crate::common::by_hand;
 use groundswell::prelude::*;
 use groundswell::simulator::{LaunchConfig, Simulator};
+use groundswell_testing::by_hand;
 
 /// What the registers that a conversion writes hold before.
 const BEFORE: u32 = 0x7777_7777;

@@ -1,9 +1,9 @@
 //! Elements of 64 bits: every operation of i64 and f64 against Rust's own arithmetic, bit by bit, conversions
 //! from and to every dtype, scalars, and kernels that fold, sum up, spread and exchange such elements.
 
-use crate::common::exact_case::{Case, number, of_numbers, tensor, zeros};
-use crate::common::floats::{agreed, random};
 use groundswell::prelude::*;
+use groundswell_testing::exact_case::{Case, number, of_numbers, tensor, zeros};
+use groundswell_testing::floats::{agreed, random};
 
 /// The ends of the range, numbers beside powers of two, and random ones of all lengths.
 fn longs(seed: u64) -> Vec<i64> {

@@ -1,9 +1,9 @@
 //! 4-bit and 6-bit floats as dtypes: memories that hold several in a unit, values that are moved, cast and
 //! computed with, and products of them. The reference of each is a list of the numbers and plain loops.
 
-use crate::common::exact_case::{Case, of_numbers, ones, open, zeros};
-use crate::common::small_float::{F4, SMALL_FLOATS, SmallFloat};
 use groundswell::prelude::*;
+use groundswell_testing::exact_case::{Case, of_numbers, ones, open, zeros};
+use groundswell_testing::small_float::{F4, SMALL_FLOATS, SmallFloat};
 
 /// How K is spread: over workgroups, over waves too, or not at all.
 fn spreads() -> [Vec<Constraint>; 3] {

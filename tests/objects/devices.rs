@@ -1,8 +1,8 @@
 //! Devices: the suite that every device passes, on the simulator; which device is opened, and errors where
 //! there is none. The same suite runs through HIP in the tests of the HIP library.
 
-use crate::common::device_suite;
 use groundswell::prelude::*;
+use groundswell_testing::device_suite;
 
 #[test]
 fn the_simulator_passes_the_suite() {

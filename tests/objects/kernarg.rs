@@ -1,8 +1,6 @@
 //! Kernel arguments: preloaded by firmware, loaded by the prologue where firmware cannot, loaded by the
 //! kernel: the results are the same.
 
-use crate::common::kernels::{self, Case};
-use crate::common::oracle::{Workspace, assert_equivalent};
 use groundswell::compile::Verify;
 use groundswell::compile::compile_uncached;
 use groundswell::compile::{Parameter, Size};
@@ -10,6 +8,9 @@ use groundswell::isa::{Arch, Meaning, decode};
 use groundswell::object::{DescriptorField, ObjectFile};
 use groundswell::prelude::*;
 use groundswell::simulator::{LaunchConfig, Simulator};
+use groundswell_testing::judged::verified;
+use groundswell_testing::kernels::{self, Case};
+use groundswell_testing::oracle::{Workspace, assert_equivalent};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
@@ -44,8 +45,7 @@ fn cases() -> Vec<Case> {
 
 fn compile(case: &Case, preload: KernargPreload) -> Executable {
     let options = case.options.clone().kernarg_preload(preload);
-    compile_uncached(&case.kernel, &options, Verify::AfterEachPass)
-        .unwrap_or_else(|error| panic!("{}: {error}", case.name))
+    verified(&case.kernel, &options)
 }
 
 /// Contents of all buffers after a launch on random bits.

@@ -2,11 +2,11 @@
 //! descriptor and the metadata of our own object; its disassembler knows every instruction of ours; its
 //! reader prints our metadata.
 
-use crate::common::kernels::{self, Case};
-use crate::common::oracle::{Workspace, assert_equivalent};
 use groundswell::compile::Verify;
 use groundswell::compile::compile_uncached;
 use groundswell::prelude::*;
+use groundswell_testing::kernels::{self, Case};
+use groundswell_testing::oracle::{Workspace, assert_equivalent};
 
 /// Checks one kernel; `Err` says what LLVM sees differently.
 fn check(space: &Workspace, case: &Case) -> Result<(), String> {

@@ -1,9 +1,6 @@
 //! Finished kernels: code objects and what they hold, bundles and packages of them, arguments, and devices
 //! that take them.
 
-#[path = "../common/mod.rs"]
-mod common;
-
 mod bundles;
 mod devices;
 mod kernarg;

@@ -11,7 +11,7 @@ use groundswell::target::{FeatureSetting, ObjectVersion, Target, TargetId};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
-use crate::common::oracle::{Workspace, assert_equivalent};
+use groundswell_testing::oracle::{Workspace, assert_equivalent};
 
 /// Targets that LLVM 19 knows.
 const LLVM_TARGETS: [Target; 4] = [Target::GFX906, Target::GFX908, Target::GFX90A, Target::GFX942];

@@ -1,6 +1,7 @@
 //! Line information: every instruction leads back to the author's line, for LLVM's tools and for our own
 //! reader, in objects of one kernel and of several.
 
+use groundswell_testing::places::root;
 use std::collections::BTreeSet;
 
 use groundswell::compile::Verify;
@@ -12,7 +13,7 @@ use groundswell::object::{
 };
 use groundswell::prelude::*;
 
-use crate::common::oracle::Workspace;
+use groundswell_testing::oracle::Workspace;
 
 const TEXT: &str = "kernel twice {
   workgroup M, 64, 0
@@ -317,7 +318,7 @@ fn odd_lines_are_written() {
 fn equal_kernels_have_equal_bytes_and_no_path_of_the_host() {
     let (one, two) = (from_text(), from_text());
     assert_eq!(one.object(), two.object());
-    let directory = std::env::current_dir().unwrap();
+    let directory = root();
     let directory = directory.to_string_lossy();
     assert!(one.object().windows(directory.len()).all(|bytes| bytes != directory.as_bytes()));
 }

@@ -8,8 +8,8 @@ use groundswell::object::{ArgumentKind, ObjectFile};
 use groundswell::prelude::*;
 use groundswell::simulator::{LaunchConfig, SimError, Simulator};
 
-use crate::common::kernels;
-use crate::common::oracle::{Workspace, assert_equivalent, without_entry};
+use groundswell_testing::kernels;
+use groundswell_testing::oracle::{Workspace, assert_equivalent, without_entry};
 
 fn scaled(name: &str, factor: f64, options: Options) -> Executable {
     let [m] = symbols(["M"]);

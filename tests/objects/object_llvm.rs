@@ -11,7 +11,7 @@ use groundswell::object::{
 use groundswell::target::{FeatureSetting, ObjectVersion, Target};
 use proptest::prelude::*;
 
-use crate::common::oracle::{Workspace, assert_equivalent, without_entry};
+use groundswell_testing::oracle::{Workspace, assert_equivalent, without_entry};
 
 /// Targets that LLVM 19 knows.
 const LLVM_TARGETS: [Target; 4] = [Target::GFX906, Target::GFX908, Target::GFX90A, Target::GFX942];

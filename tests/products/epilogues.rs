@@ -1,10 +1,10 @@
 //! Epilogues of matrix products: results leave in wide stores, and are those of plain loops in every dtype,
 //! form and size, with what is done to them before they are written.
 
-use crate::common::exact_case::{Case, made, number, small, zeros};
 use groundswell::kernels::{Form, Gemm, Waves};
 use groundswell::prelude::*;
 use groundswell::report::Report;
+use groundswell_testing::exact_case::{Case, made, number, small, zeros};
 
 /// M, N and K: tiles of 64 x 128 that fit and that do not, rows that begin at whole dwords and that do not.
 const SHAPES: [[usize; 3]; 20] = [

@@ -4,11 +4,11 @@
 //! every value of every axis. `GROUNDSWELL_SWEEP=full` takes all of it. `GROUNDSWELL_SWEEP=5` takes a fifth
 //! for gfx942, and for other chips as much less as a plain run takes: most of the compiler is the same.
 
-use crate::common::meaning;
 use groundswell::compile::Verify;
 use groundswell::compile::compile_uncached;
 use groundswell::diagnostic::Kind;
 use groundswell::prelude::*;
+use groundswell_testing::meaning;
 
 /// Which operand order a GEMM has.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]

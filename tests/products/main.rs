@@ -1,8 +1,5 @@
 //! Products of matrices: every form, dtype, tile and instruction, and what is done with the sums.
 
-#[path = "../common/mod.rs"]
-mod common;
-
 mod epilogues;
 mod gemm_sweep;
 mod product_kernels;

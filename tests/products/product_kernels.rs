@@ -1,11 +1,11 @@
 //! Ready products of matrices against plain loops: every form, dtype of the output and way to share K.
 
-use crate::common::exact_case::{Case, made, number, of_numbers, small, zeros};
 use groundswell::kernels::{
     Form, Gemm, StreamK, Waves, block_scaled_gemm, chained_gemm, find, grouped_gemm, split_k, split_k_atomic,
     stream_k,
 };
 use groundswell::prelude::*;
+use groundswell_testing::exact_case::{Case, made, number, of_numbers, small, zeros};
 
 /// M, N and K: aligned, ragged, single and odd.
 const SHAPES: [[usize; 3]; 20] = [

@@ -2,9 +2,9 @@
 //! divide and others, of known and open sizes, with every order of the factors' dimensions. Products of
 //! computed factors over dimensions that no tile divides: only the elements that exist are summed up.
 
-use crate::common::exact_case::{Case, number, of_numbers, tensor, zeros};
-use groundswell::compile::{Verify, compile_uncached};
 use groundswell::prelude::*;
+use groundswell_testing::exact_case::{Case, number, of_numbers, tensor, zeros};
+use groundswell_testing::judged::verified;
 
 const SHAPES: [[usize; 3]; 11] = [
     [1, 1, 1],
@@ -293,7 +293,7 @@ fn attention_over_keys_that_no_tile_divides() {
                 sizes.iter().find(|(name, _)| *name == symbol.name()).map(|size| size.1 as i64)
             };
             let meant = Interpreter::run(&kernel, &value, &inputs).expect("it runs");
-            let executable = compile_uncached(&kernel, &options, Verify::AfterEachPass).expect("it compiles");
+            let executable = verified(&kernel, &options);
             let device = Device::simulator(*target);
             let buffers: Vec<Buffer> =
                 inputs.iter().map(|input| device.upload_tensor(input).expect("fits")).collect();

@@ -1,15 +1,15 @@
 //! Products of block floats: MXFP4, MXFP6 and MXFP8 by the instructions of gfx950, and by ordinary products
 //! where the factors are multiplied with their scales first. The reference is a plain loop over numbers.
 
-use crate::common::block_floats::{SHAPES, number, scale};
-use crate::common::exact_case::of_numbers;
-use crate::common::floats::random;
-use crate::common::meaning;
-use crate::common::oracle::{Workspace, assert_equivalent};
-use groundswell::compile::{Verify, compile_uncached};
 use groundswell::kernels::{Waves, block_float_gemm};
 use groundswell::prelude::*;
 use groundswell::simulator::CheckOptions;
+use groundswell_testing::block_floats::{SHAPES, number, scale};
+use groundswell_testing::exact_case::of_numbers;
+use groundswell_testing::floats::random;
+use groundswell_testing::judged::verified;
+use groundswell_testing::meaning;
+use groundswell_testing::oracle::{Workspace, assert_equivalent};
 
 struct Inputs {
     shape: [usize; 3],
@@ -124,8 +124,7 @@ fn for_shapes(
         let after = Interpreter::run(&kernel, &size, &inputs.tensors(dtypes)).expect("a meaning");
         assert_equal(&format!("{what}: the interpreter"), &after[4].to_f64(), &expected);
         let options = change(options(target, shape, open(at)));
-        let executable = compile_uncached(&kernel, &options, Verify::AfterEachPass)
-            .unwrap_or_else(|fault| panic!("{what}: {fault}"));
+        let executable = verified(&kernel, &options);
         if at % 8 == 0 {
             meaning::compare(&kernel, &options, &size).unwrap_or_else(|fault| panic!("{what}: {fault}"));
             meaning::reads_back(&what, &kernel, &options);
@@ -397,7 +396,7 @@ fn reordered(space: &str) {
             .fold(Options::new(Target::GFX950), |o, (name, size)| o.set(name, size));
         let options = options.schedule([Schedule::None, Schedule::Prefetch, Schedule::Modulo][at].clone());
         let options = options.deny(Deny::BankConflicts).deny(Deny::Spills);
-        let executable = compile_uncached(&kernel, &options, Verify::AfterEachPass).expect("compiles");
+        let executable = verified(&kernel, &options);
         let text = executable.assembly().expect("text");
         let count = |word: &str| text.lines().filter(|line| line.trim_start().starts_with(word)).count();
         if (at, space) == (0, "global") {
@@ -437,7 +436,7 @@ fn waves_take_turns_with_scales() {
         let options = Options::new(Target::GFX950).schedule(Schedule::PingPong);
         let options =
             sizes.into_iter().chain(tile).fold(options, |options, (name, size)| options.set(name, size));
-        let executable = compile_uncached(&kernel, &options, Verify::AfterEachPass).expect("compiles");
+        let executable = verified(&kernel, &options);
         let report = executable.report();
         assert_eq!(report.schedule_applied, "pingpong", "{dtype} {matrix} {k}");
         // Where a part of a tile is left, its factors as well.

@@ -1,25 +1,17 @@
 //! Products of packed factors whose memory has the product's other dimension innermost, `[K, N]` and `[K, M]`
 //! of 4-bit and 6-bit floats: on gfx950 reads of LDS turn them. The reference is a plain loop over numbers.
 
-use crate::common::block_floats::{SHAPES, number, scale};
-use crate::common::exact_case::{Case, of_numbers, ones};
-use crate::common::meaning;
-use crate::common::oracle::{Workspace, assert_equivalent};
 use groundswell::compile::{Verify, compile_uncached};
 use groundswell::internals::with_workspace;
 use groundswell::kernels::Waves;
 use groundswell::prelude::*;
 use groundswell::text::Detail;
-
-const SCHEDULES: [Schedule; 7] = [
-    Schedule::None,
-    Schedule::Prefetch,
-    Schedule::FourStage,
-    Schedule::Modulo,
-    Schedule::PingPong,
-    Schedule::Interleaved,
-    Schedule::TwoPhase,
-];
+use groundswell_testing::block_floats::{SHAPES, number, scale};
+use groundswell_testing::exact_case::{Case, of_numbers, ones};
+use groundswell_testing::judged::verified;
+use groundswell_testing::meaning;
+use groundswell_testing::oracle::{Workspace, assert_equivalent};
+use groundswell_testing::schedules::OF_PRODUCTS as SCHEDULES;
 
 /// A factor: its dtype, and whether its memory has the summed dimension in front.
 #[derive(Copy, Clone, Debug)]
@@ -240,8 +232,7 @@ fn tiles_lie_in_lds_as_in_memory() {
                     let schedule = SCHEDULES[(at + of_factors) % SCHEDULES.len()].clone();
                     let options = product.options([m, n, 3 * k], tile, Target::GFX950);
                     let options = options.schedule(schedule).global_to_shared(loads);
-                    let executable = compile_uncached(&product.kernel(), &options, Verify::AfterEachPass)
-                        .unwrap_or_else(|fault| panic!("{title}: {fault}"));
+                    let executable = verified(&product.kernel(), &options);
                     let (text, report) = (executable.assembly().expect("text"), executable.report());
                     product.assert_reads(&text);
                     for single in ["v_bfe_i32", "v_ashrrev_i32"] {
@@ -376,26 +367,32 @@ fn others_unpack_codes() {
     }
 }
 
+fn text_after(pass: &str, kernel: &Kernel, options: &Options) -> String {
+    with_workspace(|workspace| {
+        workspace.load(kernel, options);
+        workspace.run(Some(pass), Verify::Off, &mut Vec::new()).expect("a product");
+        workspace.text(Detail::Stage)
+    })
+}
+
+/// What is wrong with a text, as it is read or when it is compiled.
+fn fault(text: &str, options: &Options) -> String {
+    match Kernel::parse(text, "product.gsw") {
+        Ok(kernel) => compile_uncached(&kernel, options, Verify::Off).expect_err(text).to_string(),
+        Err(faults) => faults.into_iter().map(|fault| fault.to_string()).collect(),
+    }
+}
+
 #[test]
 fn a_text_with_them_is_judged() {
     let product = Product::of(FACTORS[0], true, MatrixShape::M16x16);
     let options = product.options([64, 64, 256], TILE, Target::GFX950);
-    let text_after = |pass: &str| {
-        with_workspace(|workspace| {
-            workspace.load(&product.kernel(), &options);
-            workspace.run(Some(pass), Verify::Off, &mut Vec::new()).expect("a product");
-            workspace.text(Detail::Stage)
-        })
-    };
+    let text_after = |pass: &str| text_after(pass, &product.kernel(), &options);
     let units = "!turned_units(N N/2 as K K/2, 2 of 4 bits)";
     let packed = text_after("pack_small_floats");
     assert!(packed.contains(units), "{packed}");
     let arranged = text_after("arrange_lds");
     assert!(arranged.contains(units) && arranged.contains("!transposing(N*16)"), "{arranged}");
-    let fault = |text: &str| match Kernel::parse(text, "product.gsw") {
-        Ok(kernel) => compile_uncached(&kernel, &options, Verify::Off).expect_err(text).to_string(),
-        Err(faults) => faults.into_iter().map(|fault| fault.to_string()).collect(),
-    };
     for (text, from, to, why) in [
         (&packed, "2 of 4 bits", "2 of 8 bits", "units that are not made of so many elements"),
         (&packed, "2 of 4 bits", "0 of 4 bits", "but turns units of"),
@@ -406,7 +403,7 @@ fn a_text_with_them_is_judged() {
         (&arranged, "!transposing(N*16)", "!transposing(K*16)", "elements that no read of LDS turns"),
         (&arranged, "!transposing(N*16)", "", "units of LDS that no instruction turns"),
     ] {
-        let got = fault(&text.replace(from, to));
+        let got = fault(&text.replace(from, to), &options);
         assert!(got.contains(why), "{to}: {got}");
     }
     for text in [&packed, &arranged] {
@@ -421,20 +418,10 @@ fn a_text_with_them_is_judged() {
 fn a_text_with_words_is_judged() {
     let product = Product::of(FACTORS[8], true, MatrixShape::M16x16);
     let options = product.options([64, 64, 256], TILE, Target::GFX950);
-    let text_after = |pass: &str| {
-        with_workspace(|workspace| {
-            workspace.load(&product.kernel(), &options);
-            workspace.run(Some(pass), Verify::Off, &mut Vec::new()).expect("a product");
-            workspace.text(Detail::Stage)
-        })
-    };
+    let text_after = |pass: &str| text_after(pass, &product.kernel(), &options);
     let (packed, arranged) = (text_after("pack_small_floats"), text_after("arrange_lds"));
     assert!(packed.contains("!turned_units(N N/32 6 as K K/32 6, 32 of 6 bits)"), "{packed}");
     assert!(arranged.contains("!transposing(N*16)") && arranged.contains("room 4 for 3"), "{arranged}");
-    let fault = |text: &str| match Kernel::parse(text, "product.gsw") {
-        Ok(kernel) => compile_uncached(&kernel, &options, Verify::Off).expect_err(text).to_string(),
-        Err(faults) => faults.into_iter().map(|fault| fault.to_string()).collect(),
-    };
     let (apart, rows) =
         ("an access of words of LDS that have room between them", "a read that turns rows of 12 bytes");
     for (text, from, to, why) in [
@@ -448,7 +435,7 @@ fn a_text_with_words_is_judged() {
         (&arranged, "!transposing(N*16)", "!transposing(N*8)", "elements that no read of LDS turns"),
     ] {
         assert!(text.contains(from), "{from}: {text}");
-        let got = fault(&text.replace(from, to));
+        let got = fault(&text.replace(from, to), &options);
         assert!(got.contains(why), "{to}: {got}");
     }
 }

@@ -1,12 +1,11 @@
 //! Loops that add reductions to what they carry: the exchange among lanes and waves comes after the loop
 //! where nothing can see the sums on the way, and stays in the loop where something does.
 
-use crate::common::judged::assert_right;
-use crate::common::loops::largest_loop;
-use crate::common::meaning;
-use groundswell::compile::{Verify, compile_uncached};
 use groundswell::interpreter::{Interpreter, Tensor};
 use groundswell::prelude::*;
+use groundswell_testing::judged::{assert_right, verified};
+use groundswell_testing::loops::largest_loop;
+use groundswell_testing::meaning;
 
 /// Barriers and instructions for LDS in the largest loop.
 fn exchanges(executable: &Executable) -> usize {
@@ -48,7 +47,7 @@ fn judge(kernel: &Kernel, carried: bool, expected: fn(&[f64]) -> f64) {
         let options = Options::new(Target::GFX942).set(n, columns as i64);
         for (options, is_static) in [(options.clone().set(m, rows as i64), true), (options.dynamic(m), false)]
         {
-            let executable = compile_uncached(kernel, &options, Verify::AfterEachPass).unwrap();
+            let executable = verified(kernel, &options);
             for seed in 0..3 {
                 assert_right(kernel, &executable, &size, seed, format_args!("{rows} rows"));
             }
@@ -121,7 +120,7 @@ fn a_sum_in_an_outer_loop_begins_with_what_the_loop_before_left() {
         [(m, 50), (n, 16), (rounds, 3)].into_iter().find(|known| known.0 == symbol).map(|known| known.1)
     };
     let options = Options::new(Target::GFX942).set(m, 50).set(n, 16).set(rounds, 3);
-    let executable = compile_uncached(&kernel, &options, Verify::AfterEachPass).unwrap();
+    let executable = verified(&kernel, &options);
     assert_right(&kernel, &executable, &size, 1, kernel.name());
     meaning::compare(&kernel, &options, &size).unwrap();
 }

@@ -1,8 +1,5 @@
 //! Reductions, scans and orders of rows.
 
-#[path = "../common/mod.rs"]
-mod common;
-
 mod carried_parts;
 mod ordering;
 mod reduction_order;

@@ -1,9 +1,9 @@
 //! Rows in order: the kernel `sort`, and the largest elements of a dimension, against loops in plain Rust, as
 //! the interpreter and, in check mode, machine code compute them.
 
-use crate::common::exact_case::{Case, of_numbers, zeros};
 use groundswell::kernels::{SortOrder, sort};
 use groundswell::prelude::*;
+use groundswell_testing::exact_case::{Case, of_numbers, zeros};
 
 /// Rows and their length.
 const SHAPES: [(usize, usize); 22] = [

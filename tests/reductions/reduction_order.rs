@@ -4,6 +4,7 @@
 use groundswell::compile::{Verify, compile_uncached};
 use groundswell::kernels::{RowTile, column_sum, log_softmax, row_sum, softmax};
 use groundswell::prelude::*;
+use groundswell_testing::judged::verified;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
@@ -20,8 +21,7 @@ fn bits(
     inputs: &[&[f32]],
     out: usize,
 ) -> Vec<u32> {
-    let executable = compile_uncached(kernel, options, Verify::AfterEachPass)
-        .unwrap_or_else(|fault| panic!("{options:?}: {fault}"));
+    let executable = verified(kernel, options);
     run(&executable, sizes, inputs, out)
 }
 
@@ -88,7 +88,7 @@ fn both_ways_of_one_value_have_orders_of_their_own() {
     let sums = |rows: usize, columns: usize| {
         let part: Vec<f32> = (0..rows).flat_map(|row| a[row * 64..][..columns].iter().copied()).collect();
         let options = options(&[("M", rows as i64), ("N", columns as i64)]);
-        let executable = compile_uncached(&kernel, &options, Verify::AfterEachPass).unwrap();
+        let executable = verified(&kernel, &options);
         let device = Device::simulator(Target::GFX942);
         let a = device.upload(&part).unwrap();
         let [b, c] = [columns, rows].map(|size| device.upload(&vec![0f32; size]).unwrap());

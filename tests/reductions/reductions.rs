@@ -1,15 +1,15 @@
 //! Reductions along any dimension: the interpreter equals loops in plain Rust, and compiled code, in check
 //! mode, equals both, for tiles, waves and sizes of all kinds.
 
-use crate::common::exact_case::{of_numbers, zeros};
-use crate::common::judged::assert_right;
-use crate::common::meaning;
 use crate::spread::{Spread, Tile, wrapped};
 use groundswell::author::ReductionOp;
 use groundswell::compile::{Verify, compile_uncached};
 use groundswell::interpreter::{Interpreter, Tensor};
 use groundswell::prelude::*;
 use groundswell::simulator::CheckOptions;
+use groundswell_testing::exact_case::{of_numbers, zeros};
+use groundswell_testing::judged::{assert_right, verified};
+use groundswell_testing::meaning;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
@@ -124,8 +124,7 @@ fn judge(case: &Case, compare_stages: bool) {
     let options = Options::new(Target::GFX942).set(m, sizes[0]).set(n, sizes[1]);
     for (target, seeds) in [(Target::GFX942, 0..2), (Target::GFX950, 2..3)] {
         let options = options.clone().for_target(target);
-        let executable = compile_uncached(&kernel, &options, Verify::AfterEachPass)
-            .unwrap_or_else(|fault| panic!("{target} {case:?}: {fault}"));
+        let executable = verified(&kernel, &options);
         for seed in seeds {
             assert_right(&kernel, &executable, &value, seed, format_args!("{target} {case:?}"));
         }

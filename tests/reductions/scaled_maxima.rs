@@ -2,10 +2,10 @@
 //! masked or not, gives what plain loops in f64 give, whatever the sign of its scale, and its scale and
 //! difference are one instruction.
 
-use crate::common::loops::largest_loop;
-use groundswell::compile::{Verify, compile_uncached};
 use groundswell::interpreter::Tensor;
 use groundswell::prelude::*;
+use groundswell_testing::judged::verified;
+use groundswell_testing::loops::largest_loop;
 use half::f16;
 
 const ROWS: usize = 64;
@@ -130,7 +130,7 @@ fn a_softmax_is_right_whatever_the_sign_of_its_scale() {
             ] {
                 let kernel = softmax(scale, most, mask);
                 let options = Options::new(target).fast_math().set(m, 64).set(n, 96).set(d, 32);
-                let executable = compile_uncached(&kernel, &options, Verify::AfterEachPass).unwrap();
+                let executable = verified(&kernel, &options);
                 let device = Device::simulator(target);
                 let factors = [(&rows, ROWS), (&columns, COLUMNS)].map(|(factors, count)| {
                     let bytes: Vec<u8> = factors.iter().flat_map(|x| x.to_le_bytes()).collect();
@@ -164,8 +164,7 @@ fn scale_and_difference_are_one_instruction_of_a_trip() {
     let options = Options::new(Target::GFX942).set(m, 64).set(n, 96).set(d, 32);
     let count = |options: &Options, scale: Scale, mask: Mask, what: &str| {
         let kernel = softmax(scale, Most::Largest, mask);
-        let executable = compile_uncached(&kernel, options, Verify::AfterEachPass);
-        let text = executable.unwrap().assembly().unwrap();
+        let text = verified(&kernel, options).assembly().unwrap();
         largest_loop(&text).expect("a loop").iter().filter(|line| line.contains(what)).count()
     };
     for scale in [Scale::Argument(0.5), Scale::Constant(0.5), Scale::Constant(-0.5)] {

@@ -1,14 +1,14 @@
 //! Scans along any dimension: the interpreter equals loops in plain Rust, and compiled code, run and in check
 //! mode, equals both, for tiles, waves and sizes of all kinds.
 
-use crate::common::exact_case::{of_numbers, zeros};
-use crate::common::judged::assert_right;
-use crate::common::meaning;
 use crate::spread::{Spread, Tile, wrapped};
 use groundswell::author::ScanOp;
 use groundswell::compile::{Verify, compile_uncached};
 use groundswell::interpreter::{Interpreter, Tensor};
 use groundswell::prelude::*;
+use groundswell_testing::exact_case::{of_numbers, zeros};
+use groundswell_testing::judged::{assert_right, verified};
+use groundswell_testing::meaning;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
@@ -103,9 +103,7 @@ fn judge(case: &Case, seeds: u64, compare_stages: bool) {
     }
     // The second one exchanges rows of lanes.
     for (target, seeds) in [(Target::GFX942, seeds), (Target::GFX950, 1)] {
-        let executable =
-            compile_uncached(&kernel, &options.clone().for_target(target), Verify::AfterEachPass)
-                .unwrap_or_else(|fault| panic!("{case:?} for {target}: {fault}"));
+        let executable = verified(&kernel, &options.clone().for_target(target));
         for seed in 0..seeds {
             assert_right(&kernel, &executable, &value, seed, format_args!("{case:?} for {target}"));
         }
@@ -183,7 +181,7 @@ fn odd_numbers_and_rows() {
             if let Some(wave) = waves {
                 options = options.set("WAVE_N", wave);
             }
-            let executable = compile_uncached(&kernel, &options, Verify::AfterEachPass).unwrap();
+            let executable = verified(&kernel, &options);
             let what = format!("{op:?} of {length}, waves {waves:?}");
             // Negative zeros: a sum of nothing is +0.0, and one of negative zeros stays negative.
             let zero = if op == ScanOp::Inclusive { -0.0f32 } else { 0.0 };
@@ -294,8 +292,7 @@ fn odd_kernels() {
             if kernel.text(groundswell::text::Detail::Source).contains("[M, K]") {
                 options = options.set(k, size[2]);
             }
-            let executable = compile_uncached(&kernel, &options, Verify::AfterEachPass)
-                .unwrap_or_else(|fault| panic!("{kernel} {size:?}: {fault}"));
+            let executable = verified(&kernel, &options);
             for seed in 0..5 {
                 assert_right(&kernel, &executable, &value, seed, format_args!("{kernel} {size:?}"));
             }
@@ -323,7 +320,7 @@ fn scheduled_loops() {
         for columns in [1, 64, 200, 500] {
             let options = Options::new(Target::GFX942).set(m, 6).set(n, columns).schedule(schedule.clone());
             let value = |symbol: Symbol| options.value(symbol);
-            let executable = compile_uncached(&kernel, &options, Verify::AfterEachPass).unwrap();
+            let executable = verified(&kernel, &options);
             for seed in 0..3 {
                 assert_right(&kernel, &executable, &value, seed, format_args!("{schedule:?} {columns}"));
             }

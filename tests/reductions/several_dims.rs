@@ -1,12 +1,11 @@
 //! Reductions over several dimensions at once: the interpreter equals loops in f64, and compiled code equals
 //! both, in check mode.
 
-use crate::common::judged::assert_right;
-use crate::common::meaning;
-use groundswell::compile::{Verify, compile_uncached};
 use groundswell::interpreter::{Interpreter, Tensor};
 use groundswell::prelude::*;
 use groundswell::text::Detail;
+use groundswell_testing::judged::{assert_right, verified};
+use groundswell_testing::meaning;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
@@ -130,8 +129,7 @@ fn judge(spread: Spread, sizes: [usize; 3], dynamic: bool, rng: &mut StdRng) {
     if dynamic {
         options = options.dynamic(Symbol::new("B"));
     }
-    let executable = compile_uncached(&kernel, &options, Verify::AfterEachPass)
-        .unwrap_or_else(|fault| panic!("{what}: {fault}"));
+    let executable = verified(&kernel, &options);
     for seed in 0..5 {
         assert_right(&kernel, &executable, &value, seed, &what);
     }

@@ -2,14 +2,15 @@
 //! in time mode; what it compiles is right and free of races; the report says what each schedule would take;
 //! and the same kernel always gets the same one.
 
-use crate::common::tiles;
-use crate::common::timed::shaped_gemm;
 use groundswell::check::{timed as times, with_findings};
 use groundswell::compile::{Verify, compile_uncached};
 use groundswell::kernels::{Choices, Gemm, KernelEntry, Waves, list};
 use groundswell::prelude::*;
 use groundswell::report::{CandidateOutcome, ScheduleCandidate};
 use groundswell::simulator::time::{DeviceModel, TimeOptions};
+use groundswell_testing::judged::verified;
+use groundswell_testing::tiles;
+use groundswell_testing::timed::shaped_gemm;
 
 /// A product of a shape in tiles, by waves.
 #[derive(Copy, Clone, Debug)]
@@ -36,8 +37,7 @@ impl Case {
     }
 
     fn compiled(&self, target: Target) -> Executable {
-        compile_uncached(&self.kernel(), &self.options(target), Verify::AfterEachPass)
-            .unwrap_or_else(|fault| panic!("{self:?}, {target}: {fault}"))
+        verified(&self.kernel(), &self.options(target))
     }
 
     /// The candidates of the only loop.

@@ -2,13 +2,13 @@
 //! LDS in order check mode finds a race, without one that is said to keep the pace it finds nothing, and the
 //! loop takes longer.
 
-use crate::common::checked::Checked;
-use crate::common::mutants::{told_barriers, without_barrier};
 use groundswell::internals::schedules::{BarrierRole, barriers_of};
 use groundswell::kernels::{Gemm, Waves};
 use groundswell::prelude::*;
 use groundswell::simulator::time::{DeviceModel, TimeOptions};
 use groundswell::simulator::{LaunchConfig, Simulator};
+use groundswell_testing::checked::Checked;
+use groundswell_testing::mutants::{told_barriers, without_barrier};
 
 const WAVES: Waves = Waves { m: 2, n: 4 };
 

@@ -1,12 +1,11 @@
 //! The interleaved schedule: GEMM under it gives what the interpreter gives in check mode, on three chips,
 //! for several dtypes and ragged sizes; authors can write it; and it says where it does not suit.
 
-use crate::common::judged::assert_right;
-use crate::common::tiles;
-use groundswell::compile::{Verify, compile_uncached};
 use groundswell::internals::schedules::{Moves, Roles, Spacing, schedule_of_interleaved};
 use groundswell::kernels::{Gemm, Waves};
 use groundswell::prelude::*;
+use groundswell_testing::judged::{assert_right, verified};
+use groundswell_testing::tiles;
 
 #[derive(Copy, Clone, Debug)]
 struct Case {
@@ -27,15 +26,10 @@ impl Case {
 
     /// Compiles, runs in check mode and compares.
     fn run(&self, kernel: &Kernel, options: &Options) -> Executable {
-        let executable = compiled(kernel, options);
+        let executable = verified(kernel, options);
         assert_right(kernel, &executable, &|s| self.value(s), 7, format_args!("{self:?}"));
         executable
     }
-}
-
-fn compiled(kernel: &Kernel, options: &Options) -> Executable {
-    compile_uncached(kernel, options, Verify::AfterEachPass)
-        .unwrap_or_else(|fault| panic!("{options:?}: {fault}"))
 }
 
 const LARGE: Case = Case { shape: [4096; 3], tile: [256, 256, 64], dynamic: false };
@@ -87,7 +81,7 @@ fn all_types_go_through_registers_and_straight_into_lds() {
 fn the_largest_tile_fits_the_registers_of_four_waves() {
     let kernel = Gemm::any_shape().waves(Waves::new(2, 2)).kernel().expect("a kernel");
     for (target, products, writes, barriers) in [(Target::GFX942, 256, 16, 2), (Target::GFX950, 128, 0, 2)] {
-        let executable = compiled(&kernel, &LARGE.options(target));
+        let executable = verified(&kernel, &LARGE.options(target));
         let report = executable.report();
         assert_eq!((report.schedule_applied, &report.schedule_why[..]), ("interleaved", ""));
         assert_eq!(report.scratch_bytes, 0, "{target}: {:?}", report.spills);
@@ -137,13 +131,13 @@ fn authors_can_write_it() {
             Moves::ThroughRegisters { .. } => GlobalToShared::Off,
             Moves::Direct { .. } => GlobalToShared::Fitting,
         };
-        let by_hand = compiled(&kernel, &options.clone().wave_schedule(&read).global_to_shared(direct));
-        assert_eq!(by_hand.code(), compiled(&kernel, &options).code(), "{target}\n{text}");
+        let by_hand = verified(&kernel, &options.clone().wave_schedule(&read).global_to_shared(direct));
+        assert_eq!(by_hand.code(), verified(&kernel, &options).code(), "{target}\n{text}");
     }
 }
 
 fn why(kernel: &Kernel, case: &Case, target: Target) -> (&'static str, String) {
-    let executable = compiled(kernel, &case.options(target));
+    let executable = verified(kernel, &case.options(target));
     let report = executable.report();
     (report.schedule_applied, report.schedule_why.clone())
 }

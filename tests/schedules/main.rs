@@ -1,8 +1,5 @@
 //! Schedules of loops: the compiler's own and those of authors, their results, their code and their times.
 
-#[path = "../common/mod.rs"]
-mod common;
-
 mod automatic_schedules;
 mod barrier_roles;
 mod interleaved;

@@ -2,7 +2,6 @@
 //! tight as it has to be. What each operation does, and what is said about mistakes, stands in
 //! `files/schedules` and `files/schedule_loops`.
 
-use crate::common::loops::{emitted, loops};
 use groundswell::compile::Verify;
 use groundswell::compile::compile_uncached;
 use groundswell::compile::listing;
@@ -13,6 +12,8 @@ use groundswell::internals::schedules::{
 use groundswell::kernels::{Gemm, Waves};
 use groundswell::prelude::*;
 use groundswell::text::parse_file;
+use groundswell_testing::judged::verified;
+use groundswell_testing::loops::{emitted, loops};
 
 /// The page on schedules.
 const PAGE: &str = include_str!("../../docs/schedules.md");
@@ -67,16 +68,12 @@ impl Case {
     }
 
     fn with(&self, schedule: Schedule) -> Executable {
-        compiled(&self.kernel(), &self.options().schedule(schedule))
+        verified(&self.kernel(), &self.options().schedule(schedule))
     }
 
     fn by(&self, schedule: &WaveSchedule) -> Executable {
-        compiled(&self.kernel(), &self.options().wave_schedule(schedule))
+        verified(&self.kernel(), &self.options().wave_schedule(schedule))
     }
-}
-
-fn compiled(kernel: &Kernel, options: &Options) -> Executable {
-    compile_uncached(kernel, options, Verify::AfterEachPass).unwrap_or_else(|fault| panic!("{fault}"))
 }
 
 const CASES: [Case; 3] = [
@@ -98,7 +95,7 @@ fn the_documented_example_is_prefetch() {
         let text = format!("{}\n{schedule}", case.kernel());
         let (kernel, read) = parse_file(&text, "gemm.gsw").unwrap_or_else(|faults| panic!("{faults:?}"));
         let read = read.expect("a schedule after the kernel");
-        let from_text = compiled(&kernel, &case.options().wave_schedule(&read));
+        let from_text = verified(&kernel, &case.options().wave_schedule(&read));
         assert_eq!(from_text.code(), expected.code(), "{case:?}");
     }
 }
@@ -232,7 +229,7 @@ fn groups_of_operations_are_emitted_as_they_are_interleaved() {
 
 /// A kernel and tile that ping-pong does not suit, the schedule that it gets instead, and why.
 fn fallback(kernel: &Kernel, case: &Case) -> (&'static str, String) {
-    let executable = compiled(kernel, &case.options().schedule(Schedule::PingPong));
+    let executable = verified(kernel, &case.options().schedule(Schedule::PingPong));
     let report = executable.report();
     (report.schedule_applied, report.schedule_why.clone())
 }
@@ -310,8 +307,8 @@ fn a_strategy_by_its_name_is_that_strategy() {
         let named = named.expect("the schedule has no mistakes");
         let plain = |options: Options| options.global_to_shared(GlobalToShared::Off);
         let kernel = LARGE.kernel();
-        let by_name = compiled(&kernel, &plain(LARGE.options().wave_schedule(&named)));
-        let alone = compiled(&kernel, &plain(LARGE.options().schedule(schedule.clone())));
+        let by_name = verified(&kernel, &plain(LARGE.options().wave_schedule(&named)));
+        let alone = verified(&kernel, &plain(LARGE.options().schedule(schedule.clone())));
         assert_eq!(by_name.code(), alone.code(), "{schedule:?}");
         let [by_name, alone] = [&by_name, &alone].map(|executable| executable.report().schedule_applied);
         assert_eq!(by_name, alone, "{schedule:?}");
@@ -332,8 +329,8 @@ fn what_strategies_write_can_be_taken_over() {
             assert!(!text.contains('@'), "the kernel has all tags:\n{text}");
             let read = WaveSchedule::parse(&text, "written.gsw").unwrap_or_else(|e| panic!("{e:?}\n{text}"));
             assert_eq!(WaveSchedule::parse(&read.to_string(), "again.gsw").expect("it reads"), read);
-            let by_text = compiled(&kernel, &plain(case.options().wave_schedule(&read)));
-            assert_eq!(by_text.code(), compiled(&kernel, &options).code(), "{schedule:?}:\n{text}");
+            let by_text = verified(&kernel, &plain(case.options().wave_schedule(&read)));
+            assert_eq!(by_text.code(), verified(&kernel, &options).code(), "{schedule:?}:\n{text}");
             written += u32::from(!text.contains("schedule_loop"));
         }
     }
@@ -380,8 +377,8 @@ fn stages_of_any_loop_can_be_taken_over() {
             let block = schedule_of(&kernel, &by_strategy, ScheduleView::Operations).expect("a schedule");
             let tagged = Kernel::parse(&with_tags_of(text, &block), "tagged.gsw").expect("it reads");
             let read = WaveSchedule::parse(&block, "block.gsw").unwrap_or_else(|e| panic!("{e:?}\n{block}"));
-            let by_block = compiled(&tagged, &options.clone().wave_schedule(&read));
-            assert_eq!(by_block.code(), compiled(&kernel, &by_strategy).code(), "{schedule:?}:\n{block}");
+            let by_block = verified(&tagged, &options.clone().wave_schedule(&read));
+            assert_eq!(by_block.code(), verified(&kernel, &by_strategy).code(), "{schedule:?}:\n{block}");
             in_stages += u32::from(block.contains("set_stage"));
         }
     }

@@ -2,15 +2,15 @@
 //! mode finds nothing, nothing spills, no access has bank conflicts; what the schedule looks like, and what
 //! is refused.
 
-use crate::common::judged::assert_right;
-use crate::common::loops::emitted;
-use crate::common::tiles;
 use groundswell::compile::{Verify, compile_uncached};
 use groundswell::internals::schedules::{
     Factor, QuadrantMoves, Quadrants, REGIONS, Roles, schedule_of_quadrants,
 };
 use groundswell::kernels::{Gemm, Waves};
 use groundswell::prelude::*;
+use groundswell_testing::judged::{assert_right, verified};
+use groundswell_testing::loops::emitted;
+use groundswell_testing::tiles;
 
 #[derive(Copy, Clone, Debug)]
 struct Case {
@@ -45,15 +45,13 @@ impl Case {
     }
 
     fn compiled(&self, options: &Options) -> Executable {
-        compile_uncached(&self.kernel(F16), options, Verify::AfterEachPass)
-            .unwrap_or_else(|fault| panic!("{self:?}: {fault}"))
+        verified(&self.kernel(F16), options)
     }
 
     /// Compiles with this schedule, runs in check mode and compares.
     fn run(&self, inputs: DType, options: &Options) -> Executable {
         let kernel = self.kernel(inputs);
-        let executable = compile_uncached(&kernel, options, Verify::AfterEachPass)
-            .unwrap_or_else(|fault| panic!("{self:?}: {fault}"));
+        let executable = verified(&kernel, options);
         assert_right(&kernel, &executable, &|s| self.value(s), 7, format_args!("{self:?} {inputs:?}"));
         let report = executable.report();
         assert!(report.spills.is_none(), "{self:?} {inputs:?}: {:?}", report.spills);

@@ -1,10 +1,10 @@
 //! Schedules in time mode: what an iteration of the large tile takes under each, and how busy ping-pong keeps
 //! the matrix cores.
 
-use crate::common::timed::{Timed, product, shaped_gemm};
 use groundswell::kernels::{Gemm, Waves};
 use groundswell::prelude::{F16, Kernel, Schedule};
 use groundswell::simulator::time::{DeviceModel, TimeOptions};
+use groundswell_testing::timed::{Timed, product, shaped_gemm};
 
 const TILE: [i64; 3] = [128, 256, 64];
 

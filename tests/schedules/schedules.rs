@@ -1,14 +1,14 @@
 //! GEMM under every schedule, trip count and shape: the result is the interpreter's, and check mode finds
 //! nothing.
 
-use crate::common::judged::assert_right;
-use crate::common::loops::largest_loop;
-use crate::common::meaning;
-use crate::common::tiles;
 use groundswell::compile::Verify;
 use groundswell::compile::{compile_uncached, fitting_options};
 use groundswell::kernels::{Gemm, Waves};
 use groundswell::prelude::*;
+use groundswell_testing::judged::{assert_right, verified};
+use groundswell_testing::loops::largest_loop;
+use groundswell_testing::meaning;
+use groundswell_testing::tiles;
 
 /// Sizes of one case, and whether they are known at compile time.
 #[derive(Clone, Debug)]
@@ -25,8 +25,7 @@ fn options(case: &Case) -> Options {
 }
 
 fn compiled(kernel: &Kernel, case: &Case) -> Executable {
-    compile_uncached(kernel, &options(case), Verify::AfterEachPass)
-        .unwrap_or_else(|e| panic!("{case:?}: {e}"))
+    verified(kernel, &options(case))
 }
 
 fn size(case: &Case, symbol: Symbol) -> Option<i64> {
@@ -215,8 +214,7 @@ fn loops_in_the_parts_of_a_loop_agree_on_copies_of_their_buffers() {
                     }
                 });
                 let case = format!("{target}, {sizes:?}, {}", schedule.name());
-                let executable = compile_uncached(&kernel, &options, Verify::AfterEachPass);
-                let executable = executable.unwrap_or_else(|fault| panic!("{case}: {fault}"));
+                let executable = verified(&kernel, &options);
                 let value = |symbol| names.iter().position(|&name| name == symbol).map(|at| sizes[at]);
                 assert_right(&kernel, &executable, &value, 3, &case);
             }
@@ -309,8 +307,7 @@ fn loops_after_one_another_share_lds_between_them() {
                 };
                 let options = names.iter().zip(sizes).fold(options, set);
                 let case = format!("surroundings {number}, {target}, {direct:?}, {}", schedule.name());
-                let executable = compile_uncached(&kernel, &options, Verify::AfterEachPass);
-                let executable = executable.unwrap_or_else(|fault| panic!("{case}: {fault}"));
+                let executable = verified(&kernel, &options);
                 let why = &executable.report().schedule_why;
                 if matches!(schedule, Schedule::Prefetch | Schedule::Automatic) {
                     assert!(why.is_empty(), "{case}: {why}");
@@ -419,7 +416,7 @@ fn the_cache_tells_schedules_apart() {
     let codes: Vec<Vec<u32>> =
         all.iter().map(|options| kernel.compile(options).expect("it compiles").code().to_vec()).collect();
     for (at, options) in all.iter().enumerate() {
-        let own = compile_uncached(&kernel, options, Verify::AfterEachPass).expect("it compiles");
+        let own = verified(&kernel, options);
         assert_eq!(own.code(), codes[at], "{options:?}");
         assert!(codes[..at].iter().all(|other| *other != codes[at]), "{options:?}");
     }

@@ -2,12 +2,11 @@
 //! on three chips; `auto` chooses the schedule; time mode confirms that it pays; and it says where it does
 //! not suit.
 
-use crate::common::judged::assert_right;
-use crate::common::loops::emitted;
-use crate::common::timed::launched;
-use groundswell::compile::{Verify, compile_uncached};
 use groundswell::prelude::*;
 use groundswell::simulator::time::{DeviceModel, TimeOptions};
+use groundswell_testing::judged::{assert_right, verified};
+use groundswell_testing::loops::emitted;
+use groundswell_testing::timed::launched;
 
 /// The body of attention's loop, after which the accumulator is what `PRODUCT` says.
 const SOFTMAX: &str = "
@@ -137,14 +136,9 @@ impl Sizes {
     }
 }
 
-fn compiled(kernel: &Kernel, options: &Options) -> Executable {
-    compile_uncached(kernel, options, Verify::AfterEachPass)
-        .unwrap_or_else(|fault| panic!("{options:?}: {fault}"))
-}
-
 /// Compiles under the schedule, runs in check mode, and says which schedule was applied and why.
 fn run(kernel: &Kernel, target: Target, sizes: Sizes) -> (&'static str, String) {
-    let executable = compiled(kernel, &sizes.options(target, Schedule::TwoPhase));
+    let executable = verified(kernel, &sizes.options(target, Schedule::TwoPhase));
     assert_right(kernel, &executable, &|s| sizes.value(s), 7, format_args!("{target} {sizes:?}\n{kernel}"));
     let report = executable.report();
     (report.schedule_applied, report.schedule_why.clone())
@@ -190,7 +184,7 @@ fn attention_of_any_length_is_right() {
     let kernel = attention.kernel();
     let options = Options::new(Target::GFX942).schedule(Schedule::TwoPhase).fast_math();
     let options = options.set(Symbol::new("H"), 1).set(Symbol::new("M"), 256).set(Symbol::new("D"), 64);
-    let executable = compiled(&kernel, &options.dynamic(Symbol::new("N")));
+    let executable = verified(&kernel, &options.dynamic(Symbol::new("N")));
     assert_eq!(executable.report().schedule_applied, "two_phase");
     for n in [64, 128, 192, 256, 320, 384, 640, 704] {
         let sizes = Sizes { h: 1, m: 256, n, d: 64 };
@@ -331,7 +325,7 @@ fn tiles_that_vectors_read_first_are_right() {
             for schedule in [Schedule::TwoPhase, Schedule::Automatic] {
                 for way in [GlobalToShared::Off, GlobalToShared::Fitting, GlobalToShared::Automatic] {
                     let options = sizes.options(target, schedule.clone()).global_to_shared(way);
-                    let executable = compiled(&kernel, &options);
+                    let executable = verified(&kernel, &options);
                     let title = format_args!("{target} {way:?}\n{kernel}");
                     assert_right(&kernel, &executable, &|s| sizes.value(s), 5, title);
                 }
@@ -434,7 +428,7 @@ fn writes_of_a_turned_tile_stand_beside_products() {
     let attention = Attention { second: Second::AsWritten, mask: Mask::None, matrix: "16x16" };
     let sizes = Sizes { h: 1, m: 256, n: 1024, d: 128 };
     let options = sizes.options(Target::GFX942, Schedule::TwoPhase);
-    let executable = compiled(&attention.kernel(), &options);
+    let executable = verified(&attention.kernel(), &options);
     let between = emitted(&executable, &[("v_mfma", "product"), ("ds_write_b16", "write")]);
     let writes: Vec<u32> = between.iter().filter(|run| run.0 == "write").map(|run| run.1).collect();
     assert!(writes.len() > 16, "{between:?}");

@@ -1,13 +1,13 @@
 //! Unrolled loops in authors' schedules: the result is the interpreter's for every factor and trip count,
 //! check mode finds nothing, and the machine code has what unrolling is for.
 
-use crate::common::judged::assert_right;
-use crate::common::loops::largest_loop;
 use groundswell::compile::Verify;
 use groundswell::compile::compile_uncached;
 use groundswell::kernels::{Gemm, Waves};
 use groundswell::prelude::*;
 use groundswell::schedule::PipelineTracer;
+use groundswell_testing::judged::assert_right;
+use groundswell_testing::loops::largest_loop;
 
 const TILE: i64 = 32;
 

@@ -1,8 +1,5 @@
 //! Check mode: it finds what is wrong, names it, and finds nothing else.
 
-#[path = "../common/mod.rs"]
-mod common;
-
 mod sim_check;
 mod sim_check_kernels;
 mod sim_descriptors;

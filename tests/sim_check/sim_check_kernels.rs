@@ -1,11 +1,12 @@
 //! Check mode on kernels of this crate and of clang: nothing is found in them whatever the seed. What is
 //! found once a wait, a barrier or a nop is taken out: `sim_mutation.rs`.
 
-use crate::common::checked::{CLANG, Checked, Contents, Launched};
-use crate::common::clang;
-use crate::common::ours::ours;
 use groundswell::simulator::FindingKind;
 use groundswell::target::Target;
+use groundswell_testing::checked::{CLANG, Checked, Contents, Launched};
+use groundswell_testing::clang;
+use groundswell_testing::ours::ours;
+use groundswell_testing::places::root;
 
 const SEEDS: u64 = 50;
 
@@ -76,7 +77,7 @@ fn findings_in_kernels_of_clang_name_their_lines() {
     let report = Checked::clang(&object, &short).and_then(|checked| checked.check(0)).expect("it runs");
     let finding = report.findings.iter().find(|f| matches!(f.kind, FindingKind::OutOfBounds { .. }));
     let source = finding.and_then(|f| f.at.source.as_ref()).expect("compiled with -g");
-    let text = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/sim/kernels.c")).unwrap();
+    let text = std::fs::read_to_string(root().join("tests/sim/kernels.c")).unwrap();
     let line = text.lines().nth(source.line as usize - 1).expect("a line of the file");
     assert!(source.file.ends_with("kernels.c") && line.contains("a * x[i] + y[i]"), "{source:?}: {line}");
 }

@@ -1,9 +1,9 @@
 //! Buffer descriptors in check mode: an access that a descriptor lets through stays in the allocation of its
 //! base, however far the descriptor extends; and advice that suits the reader.
 
-use crate::common::by_hand;
 use groundswell::prelude::*;
 use groundswell::simulator::{AdviceReader, CheckOptions, CheckReport, FindingKind, LaunchConfig, Simulator};
+use groundswell_testing::by_hand;
 
 /// Bytes of each of the two buffers.
 const BYTES: u64 = 4096;

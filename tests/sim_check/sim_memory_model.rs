@@ -2,12 +2,13 @@
 //! and takes them. Every combination of caches written back and forgotten, scopes and waits has to be judged
 //! as LLVM's memory model says, with every seed.
 
-use crate::common::by_hand;
 use groundswell::assembler::{AssemblerOptions, assemble};
 use groundswell::prelude::*;
 use groundswell::simulator::{
     CheckOptions, CheckReport, FindingKind, LaunchConfig, Memory, Simulator, Unordered,
 };
+use groundswell_testing::by_hand;
+use groundswell_testing::places::root;
 
 /// Room for data, results after them, and the flag.
 const BYTES: usize = 40_000;
@@ -29,8 +30,8 @@ fn check(target: &str, object: &[u8], (grid, block): (u32, u32), seed: u64) -> C
 
 /// Assembles a file of `tests/sim/handover`.
 fn case(name: &str) -> Vec<u8> {
-    let path = format!("{}/tests/sim/handover/{name}.s", env!("CARGO_MANIFEST_DIR"));
-    let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
+    let path = root().join(format!("tests/sim/handover/{name}.s"));
+    let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     assemble(&text, AssemblerOptions::default()).unwrap_or_else(|faults| panic!("{faults}")).object
 }
 

@@ -8,13 +8,13 @@
 
 use std::fmt;
 
-use crate::common::checked::{CLANG, Checked};
-use crate::common::clang;
-use crate::common::mutants::{Known, Mutant, mutants, told_barriers};
-use crate::common::ours::{Ours, block_floats, ours};
 use groundswell::internals::schedules::BarrierRole;
 use groundswell::simulator::{Finding, FindingKind};
 use groundswell::target::Target;
+use groundswell_testing::checked::{CLANG, Checked};
+use groundswell_testing::clang;
+use groundswell_testing::mutants::{Known, Mutant, mutants, told_barriers};
+use groundswell_testing::ours::{Ours, block_floats, ours};
 
 /// Seeds that a wrong mutant is tried with until something is found.
 const SEEDS: u64 = 8;

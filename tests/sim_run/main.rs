@@ -1,9 +1,6 @@
 //! Run mode: what clang's kernels compute, what ends kernels that never end, and what workgroups see of each
 //! other.
 
-#[path = "../common/mod.rs"]
-mod common;
-
 mod sim_clang;
 mod sim_clang_chips;
 mod sim_limits;

@@ -10,7 +10,7 @@ use rand::{Rng, SeedableRng};
 
 /// The compiled kernels, or nothing where clang is missing and not required.
 static OBJECT: LazyLock<Option<Vec<u8>>> =
-    LazyLock::new(|| crate::common::clang::compile("sim/kernels.c", "gfx942", "-O3"));
+    LazyLock::new(|| groundswell_testing::clang::compile("sim/kernels.c", "gfx942", "-O3"));
 
 struct Device {
     simulator: Simulator,

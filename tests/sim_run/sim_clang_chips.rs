@@ -4,11 +4,11 @@
 
 use std::fmt::Debug;
 
-use crate::common::oracle::Workspace;
-use crate::common::simulated::{Arg, Device, Plain};
 use groundswell::isa::Arch;
 use groundswell::simulator::{LaunchConfig, SimError};
 use groundswell::target::Target;
+use groundswell_testing::oracle::Workspace;
+use groundswell_testing::simulated::{Arg, Device, Plain};
 use half::{bf16, f16};
 
 const SOURCE: &str = include_str!("../data/clang_kernels.c");

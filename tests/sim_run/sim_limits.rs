@@ -4,12 +4,12 @@
 
 use std::time::{Duration, Instant};
 
-use crate::common::by_hand;
 use groundswell::prelude::*;
 use groundswell::simulator::time::{DeviceModel as Chip, TimeOptions};
 use groundswell::simulator::{
     CheckOptions, FaultKind, FindingKind, LaunchConfig, Limits, Module, SimError, Simulator, WaveOrder,
 };
+use groundswell_testing::by_hand;
 
 /// What stopped a launch.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]

@@ -1,9 +1,9 @@
 //! Workgroups on several threads of the host see 64 bits that others store at once as a whole, as on
 //! hardware.
 
-use crate::common::by_hand;
 use groundswell::prelude::*;
 use groundswell::simulator::{LaunchConfig, Simulator};
+use groundswell_testing::by_hand;
 
 /// Workgroups of even numbers store numbers in both halves of a place; the others look at it and count how
 /// often the halves differ.

@@ -1,8 +1,5 @@
 //! Time mode against measurements of others, and its pictures.
 
-#[path = "../common/mod.rs"]
-mod common;
-
 mod sim_time;
 mod sim_time_grid;
 mod sim_time_loops;

@@ -1,11 +1,12 @@
 //! Time mode against measurements: micro-benchmarks whose figures are published for MI300X (sources in the
 //! table of parameters), matrix instructions against AMD's pass counts, copies against achievable bandwidth.
 
+use groundswell_testing::matrix_table::records;
 use std::collections::BTreeMap;
 
-use crate::common::timed::{Loop, close, copy, gemm, repeat};
 use groundswell::simulator::time::{Confidence, DeviceModel, Pipe, Stall, TimeOptions, TimeReport};
 use groundswell::simulator::{FaultKind, SimError};
+use groundswell_testing::timed::{Loop, close, copy, gemm, repeat};
 
 /// Clk per instruction of the fastest and the slowest wave with 1 to 4 waves per SIMD.
 fn by_waves(instruction: &str, misaligned: bool) -> [[f64; 2]; 4] {
@@ -207,18 +208,12 @@ fn benchmark_18_pointer_chase_in_the_scalar_cache() {
 
 /// AMD's table of matrix instructions: mnemonic, passes, registers of D, A, B, and whether A is sparse.
 fn published(gfx: &str) -> Vec<(String, u32, [u32; 3], bool)> {
-    let mut lines = include_str!("../data/mfma.csv").lines();
-    let columns: Vec<&str> = lines.next().expect("a header").split(',').collect();
-    let column = |name: &str| columns.iter().position(|c| *c == name).expect("a column of the table");
-    lines
-        .map(|line| line.split(',').collect::<Vec<_>>())
-        .filter(|row| row[column("gfx")] == gfx)
-        .map(|row| {
-            let number = |name| row[column(name)].parse::<u32>().expect("a number");
-            let registers = [number("d_regs"), number("a_regs"), number("b_regs")];
-            (row[column("mnemonic")].to_owned(), number("passes"), registers, number("sparse") != 0)
-        })
-        .collect()
+    let of_chip = records().into_iter().filter(|row| row.get("gfx") == gfx);
+    let told = of_chip.map(|row| {
+        let registers = ["d_regs", "a_regs", "b_regs"].map(|column| row.number(column));
+        (row.get("mnemonic").to_owned(), row.number("passes"), registers, row.number("sparse") != 0)
+    });
+    told.collect()
 }
 
 fn registers(first: u32, count: u32) -> String {

@@ -1,13 +1,13 @@
 //! Time mode and the size of the grid: a launch is never faster than one of its workgroups alone, and more
 //! workgroups never take less time.
 
-use crate::common::by_hand;
-use crate::common::timed::{Loop, Timed, repeat, shaped_gemm};
 use groundswell::assembler::{AssemblerOptions, assemble};
 use groundswell::kernels::Waves;
 use groundswell::prelude::Schedule;
 use groundswell::simulator::time::{DeviceModel, LoopBound, Resource, TimeOptions};
 use groundswell::simulator::{LaunchConfig, Simulator};
+use groundswell_testing::by_hand;
+use groundswell_testing::timed::{Loop, Timed, repeat, shaped_gemm};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 

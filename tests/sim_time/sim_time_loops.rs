@@ -4,8 +4,8 @@
 //!
 //! GT: ROCm/gfx950-gluon-tutorials (AMD), gemm.
 
-use crate::common::timed::Loop;
 use groundswell::simulator::time::DeviceModel;
+use groundswell_testing::timed::Loop;
 
 /// A loop's body under construction: matrix instructions, with other instructions between them.
 struct Body {

@@ -3,8 +3,8 @@
 //!
 //! GT: ROCm/gfx950-gluon-tutorials (AMD), thread traces and counters.
 
-use crate::common::timed::{Loop, close, repeat};
 use groundswell::simulator::time::{DeviceModel, TimeOptions};
+use groundswell_testing::timed::{Loop, close, repeat};
 
 /// Instructions of a loop's body.
 const TIMES: usize = 512;

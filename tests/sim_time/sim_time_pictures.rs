@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::common::timed::{Loop, gemm, repeat};
 use groundswell::simulator::time::{DeviceModel, Stall, TimeOptions, TimeReport};
+use groundswell_testing::timed::{Loop, gemm, repeat};
 use serde_json::Value;
 
 /// A kernel whose waves reach their barriers at different times, and which idles, sleeps, branches and ends
@@ -111,37 +111,6 @@ fn the_page_has_the_same_stalls_and_the_lines_of_the_author() {
         assert_eq!(with_lines > 0, report.kernel == "gemm", "{}", report.kernel);
         let told = data["report"]["instructions"].as_array().expect("a list");
         assert_eq!(told.iter().filter(|i| i["source"]["line"].as_u64() > Some(0)).count(), with_lines);
-    }
-}
-
-/// The README's picture is what its command draws; `BLESS=1` draws it again.
-#[test]
-fn the_picture_of_the_readme_is_drawn_by_its_command() {
-    let readme = include_str!("../../README.md");
-    let command = readme.split("```sh").find(|block| block.contains("--picture")).expect("a command");
-    let command = command.split("```").next().expect("it ends").replace('\\', " ");
-    let words: Vec<&str> = command.split_whitespace().collect();
-    let start = words.iter().position(|&word| word == "--").expect("after cargo's own arguments") + 1;
-    let name = *words.last().expect("the picture is the last argument");
-    assert!(readme.contains(&format!("]({name})")), "{name} is not shown");
-    let folder = crate::common::program::Directory::new("picture");
-    let drawn = folder.0.join("drawn.svg");
-    let mut program = crate::common::program::command(&words[start..words.len() - 1]);
-    let output = program.arg(&drawn).output().expect("the program runs");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let picture = std::fs::read_to_string(&drawn).expect("it wrote a picture");
-    if std::env::var_os("BLESS").is_some_and(|value| value == "1") {
-        std::fs::write(name, &picture).expect("the picture can be written");
-    }
-    let kept = std::fs::read_to_string(name).expect("the picture is in the repository");
-    assert!(kept == picture, "{name} is not what the program draws; BLESS=1 draws it again");
-    // Both waves of the SIMD, and each of them computes, loads and waits.
-    #[rustfmt::skip]
-    let expected = [
-        "wave 0<", "wave 4<", "matrix core<", "vector ALU<", "#0072b2", "#009e73", "#e69f00", "#c4c9d0", "#cc79a7",
-    ];
-    for expected in expected {
-        assert!(picture.contains(expected), "{expected} is not in the picture");
     }
 }
 

@@ -2,10 +2,9 @@
 //! written beside its pipeline, loops of one iteration, splitting of accesses. Kernels with and without the
 //! promise compute the same, and a launch that breaks it is refused.
 
-use crate::common::judged::assert_right;
-use crate::common::loops::loops;
-use groundswell::compile::{Verify, compile_uncached};
 use groundswell::prelude::*;
+use groundswell_testing::judged::{assert_right, verified};
+use groundswell_testing::loops::loops;
 
 const COPY: &str = "kernel copied {
   workgroup M, 16, 0
@@ -63,8 +62,7 @@ fn compiled(text: &str, promises: &[&str], schedule: Schedule, launches: &[&[(&s
     for symbol in kernel.symbols() {
         options = options.dynamic(symbol);
     }
-    let executable = compile_uncached(&kernel, &options, Verify::AfterEachPass);
-    let executable = executable.unwrap_or_else(|fault| panic!("{promises:?}: {fault}"));
+    let executable = verified(&kernel, &options);
     for (seed, sizes) in (1..).zip(launches) {
         let value = |symbol: Symbol| sizes.iter().find(|(name, _)| *name == symbol.name()).map(|s| s.1);
         assert_right(&kernel, &executable, &value, seed, format_args!("{promises:?} {sizes:?}"));

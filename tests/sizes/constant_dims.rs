@@ -9,6 +9,7 @@ use groundswell::compile::{Parameter, Size};
 use groundswell::internals::with_workspace;
 use groundswell::prelude::*;
 use groundswell::text::Detail;
+use groundswell_testing::judged::verified;
 
 /// C = A Bᵀ whose third dimension is `k`.
 fn product(k: impl Into<Symbol>) -> Kernel {
@@ -26,19 +27,14 @@ fn product(k: impl Into<Symbol>) -> Kernel {
     kernel.unwrap()
 }
 
-fn compile(kernel: &Kernel, options: &Options) -> Executable {
-    compile_uncached(kernel, options, Verify::AfterEachPass)
-        .unwrap_or_else(|error| panic!("{kernel}: {error}"))
-}
-
 #[test]
 fn a_number_is_a_symbol_with_that_value() {
     let options = Options::new(Target::GFX942).set("M", 70).dynamic("N");
     for k in [16u32, 40, 64] {
         for schedule in [Schedule::None, Schedule::Prefetch] {
             let options = options.clone().schedule(schedule.clone());
-            let number = compile(&product(k), &options);
-            let symbol = compile(&product("K"), &options.clone().set("K", k));
+            let number = verified(&product(k), &options);
+            let symbol = verified(&product("K"), &options.clone().set("K", k));
             assert!(number.code() == symbol.code(), "K = {k}, {schedule:?}");
             let Parameter::Buffer { shape, .. } = &number.parameters()[0] else { panic!("a memory") };
             assert_eq!(shape[..], [Size::Static(70), Size::Static(k)]);
@@ -66,7 +62,7 @@ fn products_over_a_number_are_what_plain_rust_computes() {
         let expected: Vec<f32> = (0..m * n).map(element).collect();
         let meant = Interpreter::run(&kernel, &size, &[a.clone(), b.clone(), c.clone()]).unwrap();
         assert!(meant[2].as_slice::<f32>() == Some(&expected[..]), "interpreter: K = {k}");
-        let executable = compile(&kernel, &Options::new(Target::GFX942).set("M", m).set("N", n));
+        let executable = verified(&kernel, &Options::new(Target::GFX942).set("M", m).set("N", n));
         let device = Device::open().unwrap();
         let [a, b, c] = [a, b, c].map(|tensor| device.upload_tensor(&tensor).unwrap());
         device.launch(&executable).buffer(&a).buffer(&b).buffer(&c).run().unwrap();
@@ -85,7 +81,7 @@ fn constraints_name_a_number_by_itself() {
     });
     let row = row.unwrap();
     assert_eq!(row.symbols(), [m]);
-    let executable = compile(&row, &Options::new(Target::GFX942).dynamic(m));
+    let executable = verified(&row, &Options::new(Target::GFX942).dynamic(m));
     let device = Device::open().unwrap();
     for size in [1, 20, 64] {
         assert_eq!(executable.grid(&|_| Some(size)).unwrap(), [(size as u32).div_ceil(16), 2, 1]);
@@ -135,7 +131,7 @@ fn numbers_that_are_no_dimensions_are_refused() {
 fn stages_of_kernels_with_numbers_read_back() {
     let kernel = product(40);
     let options = Options::new(Target::GFX942).set("M", 70).dynamic("N").schedule(Schedule::Prefetch);
-    let whole = compile(&kernel, &options);
+    let whole = verified(&kernel, &options);
     for pass in PIPELINE {
         let text = with_workspace(|workspace| {
             workspace.load(&kernel, &options);
@@ -146,6 +142,6 @@ fn stages_of_kernels_with_numbers_read_back() {
         let again = Kernel::parse(&text, "stage.gsw");
         let again = again.unwrap_or_else(|faults| panic!("after {}:\n{text}\n{faults:?}", pass.name));
         assert_eq!(again.text(Detail::Stage), text, "after {}", pass.name);
-        assert!(compile(&again, &options).code() == whole.code(), "after {}", pass.name);
+        assert!(verified(&again, &options).code() == whole.code(), "after {}", pass.name);
     }
 }

@@ -1,8 +1,8 @@
 //! Expressions as values, registers of expressions, and symbols that are set to values: in Rust and as text,
 //! on aligned and ragged shapes, static and dynamic. The reference of each is a plain loop.
 
-use crate::common::exact_case::{Case, number, of_numbers, tensor, zeros};
 use groundswell::prelude::*;
+use groundswell_testing::exact_case::{Case, number, of_numbers, tensor, zeros};
 
 const SHAPES: [(i64, i64, &[&str]); 10] = [
     (64, 64, &[]),

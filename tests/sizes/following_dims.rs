@@ -1,8 +1,8 @@
 //! Dimensions of memories that go with dimensions of values: heads that share keys, experts of tiles, blocks
 //! of elements. The reference of each is a plain loop.
 
-use crate::common::exact_case::{Case, number, of_numbers, tensor, zeros};
 use groundswell::prelude::*;
+use groundswell_testing::exact_case::{Case, number, of_numbers, tensor, zeros};
 
 /// Heads of queries for each head of keys, heads of keys, rows, columns, and the summed dimension.
 const HEADS: [[usize; 5]; 20] = [

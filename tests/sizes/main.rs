@@ -1,8 +1,5 @@
 //! Sizes, scalars and dimensions: known, open, promised, computed, scaled, and those that follow others.
 
-#[path = "../common/mod.rs"]
-mod common;
-
 mod assumptions;
 mod constant_dims;
 mod expressions;

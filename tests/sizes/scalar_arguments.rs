@@ -1,13 +1,11 @@
 //! Scalar arguments: the interpreter, compiled and simulated code, and loops in plain Rust give the same;
 //! what the code object and the launch say of them.
 
-use crate::common::oracle::Workspace;
-use crate::common::program::{Directory, groundswell, json, text};
 use groundswell::compile::Parameter;
-use groundswell::compile::Verify;
-use groundswell::compile::compile_uncached;
 use groundswell::object::{ArgumentKind, ObjectFile};
 use groundswell::prelude::*;
+use groundswell_testing::judged::verified;
+use groundswell_testing::oracle::Workspace;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
@@ -81,8 +79,7 @@ fn simulated(executable: &Executable, arguments: &[Argument]) -> Vec<Tensor> {
 }
 
 fn compile(kernel: &Kernel, options: Options) -> Executable {
-    compile_uncached(kernel, &options, Verify::AfterEachPass)
-        .unwrap_or_else(|error| panic!("{kernel}: {error}"))
+    verified(kernel, &options)
 }
 
 /// The bits of a number; all NaNs are one.
@@ -597,85 +594,6 @@ fn the_interpreter_says_what_it_wants_for_a_scalar() {
     let after =
         Interpreter::run(&kernel, &|_| Some(64), &[x, Tensor::scalar(1f32), y, Tensor::scalar(1)]).unwrap();
     assert_eq!(after[1], Tensor::scalar(1f32), "scalars stay what they are");
-}
-
-const SCALED: &str = "kernel scaled {
-  workgroup M, 64, 0
-  alpha = scalar f32
-  shift = scalar i32
-  a = memory [M, 4] global f32
-  b = memory [M, 4] global f32
-  %a = read a
-  %p = mul %a, alpha
-  %s = cast shift f32
-  %o = add %p, %s
-  write %o, b
-}
-";
-
-#[test]
-fn the_program_takes_and_tells_scalars() {
-    let directory = Directory::new("scalar_arguments");
-    let file = directory.file("scaled.gsw");
-    std::fs::write(&file, SCALED).unwrap();
-    let run = |more: &[&str]| {
-        let mut arguments = vec!["run", &file, "-s", "M=100", "--json"];
-        arguments.extend(more);
-        json(&arguments)
-    };
-    let (report, code) = run(&["--arg", "alpha=-1.5", "--arg", "shift=-3", "--check", "--time"]);
-    assert_eq!(code, Some(0), "{report}");
-    assert_eq!(report["scalars"].to_string(), r#"{"alpha":-1.5,"shift":-3}"#);
-    assert_eq!(report["check"]["ok"], true);
-    assert_eq!(report["check"]["max_abs_err"], 0.0);
-    let arguments = &report["launch"]["args"];
-    assert_eq!(arguments[0].to_string(), r#"{"name":"alpha","kind":"scalar","dtype":"f32","offset":0}"#);
-    assert_eq!(arguments[1].to_string(), r#"{"name":"shift","kind":"scalar","dtype":"i32","offset":4}"#);
-    assert_eq!(arguments[2]["shape"].to_string(), "[100,4]");
-    // Without values they are random, and the same each time.
-    let (first, second) = (run(&[]), run(&["--arg", "alpha=nan"]));
-    assert_eq!((first.1, second.1), (Some(0), Some(0)), "{first:?} {second:?}");
-    assert!(first.0["scalars"]["alpha"].is_number() && second.0["scalars"]["alpha"].is_null());
-    assert_eq!(first.0["scalars"]["shift"], second.0["scalars"]["shift"]);
-    for (more, message) in [
-        (["--arg", "beta=1"], "the kernel has no scalar beta"),
-        (["--arg", "shift=0.5"], "--arg shift=0.5: `0.5` is not i32"),
-        (["--arg", "alpha=x"], "--arg alpha=x: `x` is not f32"),
-        (["--arg", "alpha"], "expected NAME=NUMBER"),
-        (["-s", "4=2"], "the kernel has no symbol 4"),
-    ] {
-        let output = groundswell(&[&["run", &file, "-s", "M=100"][..], &more[..]].concat());
-        assert_eq!(output.status.code(), Some(2), "{more:?}");
-        assert!(text(&output.stderr).contains(message), "{more:?}: {}", text(&output.stderr));
-    }
-    let output = groundswell(&["run", &file, "-s", "M=100", "--arg", "alpha=0.25", "--arg", "shift=2"]);
-    assert!(text(&output.stdout).contains("alpha=0.25 shift=2"), "{}", text(&output.stdout));
-}
-
-#[test]
-fn sim_and_disasm_take_objects_with_scalars() {
-    let directory = Directory::new("scalar_objects");
-    let [source, object, out] = ["scaled.gsw", "scaled.co", "b.bin"].map(|name| directory.file(name));
-    std::fs::write(&source, SCALED).unwrap();
-    std::fs::write(directory.file("a.bin"), 2.0f32.to_le_bytes().repeat(256)).unwrap();
-    let compiled = groundswell(&["compile", &source, "-s", "M=64", "--emit", "object", "-o", &object]);
-    assert!(compiled.status.success(), "{}", text(&compiled.stderr));
-    let (a, b) = (format!("in:{}", directory.file("a.bin")), format!("out:{out}:1024"));
-    let arguments = ["sim", &object, "--arg", "f32:-0.5", "--arg", "i32:-3", "--arg", &a, "--arg", &b];
-    let ran = groundswell(&arguments);
-    assert!(ran.status.success(), "{}", text(&ran.stderr));
-    assert_eq!(std::fs::read(&out).unwrap(), (-4.0f32).to_le_bytes().repeat(256));
-    let listing = text(&groundswell(&["disasm", &object]).stdout);
-    assert!(listing.contains("by_value") && listing.contains("alpha"), "{listing}");
-    let (assembly, again) = (directory.file("scaled.s"), directory.file("again.co"));
-    std::fs::write(&assembly, &listing).unwrap();
-    let assembled = groundswell(&["asm", &assembly, "-o", &again]);
-    assert!(assembled.status.success(), "{}", text(&assembled.stderr));
-    let metadata = |file: &str| {
-        let bytes = std::fs::read(file).unwrap();
-        ObjectFile::parse(&bytes).unwrap().kernels[0].metadata.clone()
-    };
-    assert_eq!(metadata(&again), metadata(&object));
 }
 
 /// A literal and a scalar argument do not fit into one vector instruction.

@@ -1,8 +1,8 @@
 //! Scaled dimensions: values along `K/32` that stand for blocks of 32 elements of K, in memories, arithmetic,
 //! loops, products and reductions, under every schedule. The reference of each is a plain loop.
 
-use crate::common::exact_case::{Case, number, open, tensor, zeros};
 use groundswell::prelude::*;
+use groundswell_testing::exact_case::{Case, number, open, tensor, zeros};
 
 /// Sizes of M and K: whole tiles, whole blocks, and neither.
 const SHAPES: [[usize; 2]; 20] = [

@@ -4,9 +4,6 @@
 // Each test binary uses a part.
 #![allow(dead_code)]
 
-#[path = "../../../tests/common/skipped.rs"]
-pub mod skipped;
-
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -15,6 +12,7 @@ use std::process::{Command, Output};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
+use groundswell_testing::skipped;
 use serde_json::Value;
 
 /// Where Debian has the bitcode of AMD's device libraries.

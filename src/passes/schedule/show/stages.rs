@@ -2,10 +2,10 @@
 //! lists of nodes for each slot, which can be printed, changed and given again.
 
 use bevy_ecs::prelude::*;
+use cranelift_entity::PrimaryMap;
 use smallvec::{SmallVec, smallvec};
 
 use super::view::{LoopSchedule, LoopView};
-use crate::index::IndexVec;
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::node::{Drain, Tag};
 use crate::ir::schedule::table::Checks;
@@ -99,7 +99,7 @@ fn is_named(found: &LoopGraph, node: NodeId) -> bool {
 fn are_cycles_inferred(found: &LoopGraph, schedule: &LoopSchedule) -> bool {
     let own = &schedule.assignment.cycles;
     let named = |node: NodeId| is_named(found, node).then_some(own[node]);
-    let mut cycles: IndexVec<NodeId, Option<u32>> = found.graph.nodes().ids().map(named).collect();
+    let mut cycles: PrimaryMap<NodeId, Option<u32>> = found.graph.nodes().keys().map(named).collect();
     infer(found, &mut cycles);
     found.body().all(|node| cycles[node] == Some(own[node]))
 }

@@ -1,14 +1,12 @@
 //! Kernels after each of their passes: they mean what they meant before, and a text printed in between
 //! compiles to the same code.
 
+use crate::meaning::reads_back_after;
 use groundswell::compile::PIPELINE;
-use groundswell::compile::Verify;
-use groundswell::compile::compile_uncached;
 use groundswell::diagnostic::{Diagnostic, Kind};
 use groundswell::internals::with_workspace;
 use groundswell::internals::{KernelResults, run_compared};
 use groundswell::prelude::*;
-use groundswell::text::Detail;
 
 /// Compares what a kernel means after every pass with what it meant before, and names the pass that changes
 /// it. Sizes that are too large for the interpreter are not compared.
@@ -41,20 +39,5 @@ pub fn check(
     if number.is_multiple_of(8) {
         compare(kernel, options, KernelResults::of(kernel, options, value, number as u64))?;
     }
-    let text = with_workspace(|workspace| {
-        workspace.load(kernel, options);
-        workspace.run(Some(pass), Verify::Off, &mut Vec::new()).map_err(|fault| fault.to_string())?;
-        Ok::<_, String>(workspace.text(Detail::Stage))
-    })?;
-    let again = Kernel::parse(&text, "printed").map_err(|faults| format!("{text}\n{faults:?}"))?;
-    let twice = again.text(Detail::Stage);
-    if twice != text {
-        return Err(format!("printed after {pass}:\n{text}\nread and printed again:\n{twice}"));
-    }
-    let resumed =
-        compile_uncached(&again, options, Verify::Off).map_err(|fault| format!("{text}\n{fault}"))?;
-    match resumed.object() == executable.object() {
-        true => Ok(()),
-        false => Err(format!("another object than from a whole compilation:\n{text}")),
-    }
+    reads_back_after(pass, kernel, options, executable)
 }

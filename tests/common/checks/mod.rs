@@ -1,5 +1,5 @@
 //! What the fuzz targets check, as plain functions of bytes. The tests of `tests/fuzz_checks` run them too,
-//! with bytes of their own, so they depend on nothing but the crate.
+//! with bytes of their own.
 
 mod assembler;
 mod codegen;

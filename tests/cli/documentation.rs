@@ -1,5 +1,8 @@
 //! What rustdoc cannot know about the documentation.
 
+use crate::places::Directory;
+use crate::program::{command, text};
+
 /// The prelude's documentation has a line for every name in it.
 #[test]
 fn the_table_of_the_prelude_is_complete() {
@@ -82,7 +85,7 @@ const WRITTEN: [&str; 5] = ["kernel ", "schedule prefetch {", "schedule by_loop 
 
 /// Files that the samples name, beside those of the repository: the kernel of the example with the schedule
 /// of the page, and the same with the mistake that the page shows.
-fn write_kernels(folder: &crate::common::program::Directory) {
+fn write_kernels(folder: &Directory) {
     let page = include_str!("../../docs/schedules.md");
     let start = page.find("schedule prefetch {").expect("the page shows a schedule");
     let (schedule, _) = page[start..].split_once("```").expect("the schedule is a block");
@@ -103,11 +106,10 @@ fn write_kernels(folder: &crate::common::program::Directory) {
 }
 
 /// What the program prints on both streams, in lines.
-fn printed(folder: &crate::common::program::Directory, arguments: &str) -> Vec<String> {
+fn printed(folder: &Directory, arguments: &str) -> Vec<String> {
     let arguments: Vec<&str> = arguments.split_whitespace().collect();
-    let output =
-        crate::common::program::command(&arguments).current_dir(&folder.0).output().expect("it runs");
-    let text = [output.stdout, output.stderr].map(|bytes| crate::common::program::text(&bytes)).concat();
+    let output = command(&arguments).current_dir(&folder.0).output().expect("it runs");
+    let text = [output.stdout, output.stderr].map(|bytes| text(&bytes)).concat();
     text.trim_end().lines().map(|line| line.trim_end().to_owned()).collect()
 }
 
@@ -135,7 +137,7 @@ fn timeless(line: &str) -> String {
 /// Samples of output are what the program prints; `BLESS=1` puts it there, except where parts are shown.
 #[test]
 fn samples_of_output_are_what_the_program_prints() {
-    let folder = crate::common::program::Directory::new("samples");
+    let folder = Directory::new("samples");
     write_kernels(&folder);
     let bless = std::env::var_os("BLESS").is_some_and(|value| value == "1");
     let mut samples = 0;
@@ -190,6 +192,37 @@ fn samples_of_output_are_what_the_program_prints() {
         }
     }
     assert!(samples >= 6, "{samples}");
+}
+
+/// The README's picture is what its command draws; `BLESS=1` draws it again.
+#[test]
+fn the_picture_of_the_readme_is_drawn_by_its_command() {
+    let readme = include_str!("../../README.md");
+    let drawing = readme.split("```sh").find(|block| block.contains("--picture")).expect("a command");
+    let drawing = drawing.split("```").next().expect("it ends").replace('\\', " ");
+    let words: Vec<&str> = drawing.split_whitespace().collect();
+    let start = words.iter().position(|&word| word == "--").expect("after cargo's own arguments") + 1;
+    let name = *words.last().expect("the picture is the last argument");
+    assert!(readme.contains(&format!("]({name})")), "{name} is not shown");
+    let folder = Directory::new("picture");
+    let drawn = folder.0.join("drawn.svg");
+    let mut program = command(&words[start..words.len() - 1]);
+    let output = program.arg(&drawn).output().expect("the program runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let picture = std::fs::read_to_string(&drawn).expect("it wrote a picture");
+    if std::env::var_os("BLESS").is_some_and(|value| value == "1") {
+        std::fs::write(name, &picture).expect("the picture can be written");
+    }
+    let kept = std::fs::read_to_string(name).expect("the picture is in the repository");
+    assert!(kept == picture, "{name} is not what the program draws; BLESS=1 draws it again");
+    // Both waves of the SIMD, and each of them computes, loads and waits.
+    #[rustfmt::skip]
+    let expected = [
+        "wave 0<", "wave 4<", "matrix core<", "vector ALU<", "#0072b2", "#009e73", "#e69f00", "#c4c9d0", "#cc79a7",
+    ];
+    for expected in expected {
+        assert!(picture.contains(expected), "{expected} is not in the picture");
+    }
 }
 
 /// The map of the source, and its bytes at most: who looks for something reads all of it.

@@ -1,7 +1,8 @@
 //! The assembler: lines as instructions, the whole as a file.
 
+use crate::instructions::has_inline_float_of_16_bits;
 use groundswell::assembler::{AssemblerOptions, assemble, disassemble};
-use groundswell::isa::{Arch, Element, Inst, Opcode, encode, parse_inst, write_inst};
+use groundswell::isa::{Arch, Inst, Opcode, encode, parse_inst, write_inst};
 use groundswell::target::Target;
 
 /// Objects that are disassembled.
@@ -64,11 +65,6 @@ fn instruction(line: &str, arch: Arch) -> Result<(), String> {
 /// `s_waitcnt` that mean nothing are not printed: both as in LLVM.
 fn is_readable(inst: &Inst) -> bool {
     const MEANT_BY_WAITCNT: u32 = 0xcf7f;
-    let operands = inst.op.info().operands.iter().zip(inst.operands);
-    let is_float_of_16_bits = operands.into_iter().any(|(spec, operand)| {
-        matches!(spec.element, Element::B16 | Element::I16 | Element::U16)
-            && matches!(operand.number(), Some(240..=248))
-    });
     let has_idle_bits = inst.op == Opcode::SWaitcnt && inst.imm & 0xffff & !MEANT_BY_WAITCNT != 0;
-    !is_float_of_16_bits && !has_idle_bits
+    !has_inline_float_of_16_bits(inst) && !has_idle_bits
 }

@@ -6,8 +6,10 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::places::root;
+
 fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/gallery")
+    root().join("tests/gallery")
 }
 
 /// The kernels of the gallery, in order.
