@@ -8,7 +8,18 @@ use groundswell_testing::places::root;
 /// scripts need. Crates of other platforms and of tests do not count.
 fn crates(features: &[&str]) -> Vec<String> {
     let output = Command::new(env!("CARGO"))
-        .args(["tree", "--offline", "--locked", "--edges", "normal,build", "--prefix", "none", "--no-dedupe"])
+        .args([
+            "tree",
+            "--package",
+            "groundswell",
+            "--offline",
+            "--locked",
+            "--edges",
+            "normal,build",
+            "--prefix",
+            "none",
+            "--no-dedupe",
+        ])
         .args(features)
         .current_dir(root())
         .output()
