@@ -204,7 +204,13 @@ fn run_on(case: &Case, target: &str) -> String {
                     Ok(()) => {
                         let words: Vec<String> =
                             code.words.iter().map(|word| format!("{word:08x}")).collect();
-                        writeln!(out, "; {} bytes, blocks at {:?}", code.size(), code.blocks).unwrap();
+                        writeln!(
+                            out,
+                            "; {} bytes, blocks at {:?}",
+                            code.size(),
+                            code.blocks.as_values_slice()
+                        )
+                        .unwrap();
                         writeln!(out, "; {}", words.join(" ")).unwrap();
                     }
                     Err(error) => return format!("; error: {error}\n"),
@@ -253,6 +259,8 @@ fn texts_that_are_no_bodies_are_refused() {
     for (text, line, message) in [
         ("bb1:", 1, "expected bb0"),
         ("s_branch bb1", 1, "there is no bb1"),
+        ("s_branch bb4294967295", 1, "there is no bb4294967295"),
+        ("v_mov_b32 v0, %4294967295", 1, "%4294967295 is not declared"),
         ("s_nop 0\ns_cbranch_scc1 bb0\ns_branch bb0", 3, "a branch ends its block: expected bb1"),
         ("v_mov_b32 v0, %0", 1, "%0 is not declared"),
         ("v_mov_b32 %0:v1, 0\nv_mov_b32 %0:v1, 0", 2, "%0 is declared twice"),

@@ -68,7 +68,8 @@ pub fn drop_branches_to_next(body: &mut MachineBody) {
     let mut dropped = 0;
     for index in body.blocks.keys().rev() {
         let Some(last) = body.block(index).last() else { continue };
-        let target = BlockId::from_u32(last.inst.imm);
+        // Nothing unless it is a branch.
+        let target = BlockId::from_bits(last.inst.imm);
         let is_branch = matches!(last.inst.op.info().meaning, Meaning::Branch(_));
         if is_branch
             && target > index
@@ -120,7 +121,7 @@ pub fn encode_body(body: &MachineBody, arch: Arch, code: &mut Code) -> Result<()
     // Where blocks are is known now. A branch has one word.
     for &index in &*branches {
         let inst = &body.insts[index].inst;
-        let target = BlockId::from_u32(inst.imm);
+        let target = BlockId::from_bits(inst.imm);
         let target = *blocks.get(target).ok_or(CodeError::BranchTarget { inst: index, target })?;
         let distance = (i64::from(target) - i64::from(offsets[index]) - 4) / 4;
         let simm16 = i16::try_from(distance).map_err(|_| CodeError::BranchRange { inst: index, distance })?;

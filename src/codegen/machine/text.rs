@@ -71,7 +71,7 @@ pub fn parse(text: &str) -> Result<MachineBody, TextError> {
         let last = body.block(index).last().copied();
         let (falls, target) = match last.map(|i| (i.inst.op.info().meaning, i)) {
             Some((Meaning::Branch(_), i)) => {
-                (i.inst.op != Opcode::SBranch, Some(BlockId::from_u32(i.inst.imm)))
+                (i.inst.op != Opcode::SBranch, Some(BlockId::from_bits(i.inst.imm)))
             }
             Some((Meaning::EndProgram, _)) => (false, None),
             _ => (true, None),
@@ -93,8 +93,9 @@ fn start_block(body: &mut MachineBody) {
 }
 
 fn block_id(label: &str) -> Result<BlockId, String> {
+    // A number of any size may be written.
     let number = label.strip_prefix("bb").and_then(|n| n.parse().ok());
-    number.map(BlockId::from_u32).ok_or_else(|| format!("`{label}` is not a block"))
+    number.map(BlockId::from_bits).ok_or_else(|| format!("`{label}` is not a block"))
 }
 
 /// One instruction in the assembler's syntax, with virtual registers and blocks.
@@ -167,7 +168,7 @@ fn parse_virtual(
 ) -> Result<(Operand, u32), String> {
     let bad = || format!("`%{text}` is not a register");
     let id_end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    let id = VReg::from_u32(text[..id_end].parse().map_err(|_| bad())?);
+    let id = VReg::from_bits(text[..id_end].parse().map_err(|_| bad())?);
     let (part, declared) = match text[id_end..].rsplit_once(':') {
         Some((part, declared)) if !declared.ends_with(']') => (part, Some(declared)),
         _ => (&text[id_end..], None),
@@ -215,9 +216,9 @@ pub fn print(body: &MachineBody) -> String {
 
 fn inst_text(inst: &Inst, body: &MachineBody, declared: &mut SecondaryMap<VReg, bool>) -> String {
     let mut plain = String::new();
-    let label = BlockId::from_u32(inst.imm).to_string();
-    let label = matches!(inst.op.info().meaning, Meaning::Branch(_)).then_some(label.as_str());
-    let _ = write_inst(&mut plain, inst, inst.op.spelling(), label);
+    let is_branch = matches!(inst.op.info().meaning, Meaning::Branch(_));
+    let label = is_branch.then(|| BlockId::from_bits(inst.imm).to_string());
+    let _ = write_inst(&mut plain, inst, inst.op.spelling(), label.as_deref());
     let (mnemonic, rest) = plain.split_once(' ').unwrap_or((&plain, ""));
     let long = inst.modifiers.has_e64();
     let short = mnemonic.strip_suffix("_e32").or_else(|| mnemonic.strip_suffix("_e64")).unwrap_or(mnemonic);
