@@ -14,7 +14,7 @@ use groundswell::interpreter::{Interpreter, Tensor};
 use groundswell::options::Options;
 use groundswell::target::Target;
 
-use super::{Choices, stages};
+use super::{Choices, OF_NUMBERS, stages};
 
 /// What became of a kernel.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -327,25 +327,6 @@ fn elementwise(choices: &mut Choices<'_>) -> Case {
     Case { text, sizes, memories, tolerance }
 }
 
-/// The first one is not exact.
-const OF_FLOATS: &[&str] = &["div", "add", "sub", "mul", "min", "max"];
-
-const OF_INTEGERS: &[&str] = &[
-    "div",
-    "add",
-    "sub",
-    "mul",
-    "min",
-    "max",
-    "floor_div",
-    "rem",
-    "and",
-    "or",
-    "xor",
-    "shift_left",
-    "shift_right",
-];
-
 /// One more operation on what there is.
 fn step(choices: &mut Choices<'_>, elements: &mut Elements) {
     let numbers: Vec<Element> = elements.values.iter().copied().filter(|v| v.dtype != DType::I1).collect();
@@ -422,7 +403,7 @@ fn step(choices: &mut Choices<'_>, elements: &mut Elements) {
             } else {
                 choices.one(&["2", "3", "-1", "8", "10"])
             };
-            let op = choices.one(if dtype.is_float() { OF_FLOATS } else { OF_INTEGERS });
+            let op = choices.one(if dtype.is_float() { &OF_NUMBERS[..6] } else { OF_NUMBERS });
             let exact = a.exact && (op != "div" || !dtype.is_float());
             elements.push(dtype, a.full, exact, &format!("{op} %v{id}, {number}"));
         }
@@ -430,7 +411,7 @@ fn step(choices: &mut Choices<'_>, elements: &mut Elements) {
             let other = choices.one(&numbers);
             if other.exact || other.dtype == dtype {
                 let other = elements.cast(other, dtype);
-                let op = choices.one(if dtype.is_float() { &OF_FLOATS[1..] } else { OF_INTEGERS });
+                let op = choices.one(if dtype.is_float() { &OF_NUMBERS[1..6] } else { OF_NUMBERS });
                 elements.push(
                     dtype,
                     a.full || other.full,

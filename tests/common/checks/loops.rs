@@ -20,19 +20,9 @@ use groundswell::options::{Options, Schedule};
 use groundswell::simulator::Limits;
 use groundswell::target::Target;
 
-use super::{Choices, Outcome, stages};
+use crate::schedules;
 
-const SCHEDULES: &[Schedule] = &[
-    Schedule::None,
-    Schedule::Prefetch,
-    Schedule::FourStage,
-    Schedule::Modulo,
-    Schedule::PingPong,
-    Schedule::Quadrants,
-    Schedule::Interleaved,
-    Schedule::TwoPhase,
-    Schedule::Automatic,
-];
+use super::{Choices, Outcome, stages};
 
 /// A hundred times what the longest of these kernels takes: a loop that does not end is found soon.
 const LIMITS: Limits = Limits { instructions: 1_000_000, time: None };
@@ -395,7 +385,7 @@ fn case(choices: &mut Choices<'_>) -> Case {
     };
     let sizes = [choices.one(&[32, 64, 37]), choices.one(&[32, 64, 75]), size, choices.one(&[32, 64, 20])];
     let dynamic = [choices.sometimes(5), choices.sometimes(5), choices.sometimes(2), choices.sometimes(3)];
-    let schedule = choices.one(SCHEDULES);
+    let schedule = choices.one(&schedules::ALL);
     let mut writer = Writer { body: String::new(), count: 0, accumulator, outputs: 0 };
     let mut values = vec![writer.register(choices, 0)];
     values.push(writer.value(0, "read e"));

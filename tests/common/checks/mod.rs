@@ -88,6 +88,23 @@ fn schedule(schedule: &WaveSchedule) -> Result<(), String> {
     Ok(())
 }
 
+/// Operations on two numbers: floats have the first six, of which a quotient is not exact.
+const OF_NUMBERS: &[&str] = &[
+    "div",
+    "add",
+    "sub",
+    "mul",
+    "min",
+    "max",
+    "floor_div",
+    "rem",
+    "and",
+    "or",
+    "xor",
+    "shift_left",
+    "shift_right",
+];
+
 /// Bytes as a sequence of choices. When they are used up every choice is the first, so that fewer and smaller
 /// bytes mean a simpler case.
 pub struct Choices<'a> {

@@ -19,7 +19,7 @@ use groundswell::prelude::{bf16, f16};
 use groundswell::simulator::CheckOptions;
 use groundswell::target::Target;
 
-use super::{Choices, stages};
+use super::{Choices, OF_NUMBERS, stages};
 
 /// Elements of each tensor: some waves, and a part of one.
 const SIZE: usize = 200;
@@ -74,23 +74,6 @@ const FUNCTIONS: &[(&str, f64)] = &[
 /// Functions that are exact; integers have the first two.
 const EXACT: &[&str] = &["neg", "abs", "floor", "ceil", "trunc", "round_even", "round"];
 
-/// Operations on two integers; floats have the first six.
-const OF_INTEGERS: &[&str] = &[
-    "add",
-    "sub",
-    "mul",
-    "div",
-    "min",
-    "max",
-    "floor_div",
-    "rem",
-    "and",
-    "or",
-    "xor",
-    "shift_left",
-    "shift_right",
-];
-
 impl Case {
     fn new(choices: &mut Choices<'_>) -> Case {
         let inputs = choices.one(DTYPES);
@@ -118,7 +101,7 @@ impl Case {
                     writeln!(body, "  %{name} = select %c{step}, %{last}, %k{step}")
                 }
                 kind => {
-                    let op = choices.one(if dtype.is_float() { &OF_INTEGERS[..6] } else { OF_INTEGERS });
+                    let op = choices.one(if dtype.is_float() { &OF_NUMBERS[..6] } else { OF_NUMBERS });
                     let other = if kind == 3 && same { "%b".to_owned() } else { constant(choices, dtype) };
                     writeln!(body, "  %{name} = {op} %{last}, {other}")
                 }
