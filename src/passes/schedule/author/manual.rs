@@ -468,11 +468,12 @@ impl Evaluation<'_, '_> {
     }
 }
 
-/// Infers the places of conversions and of nodes that take no time: as late as their first user allows.
+/// Infers the places of conversions, of dtypes and of layouts, and of nodes that take no time: as late as
+/// their first user allows. An author cannot name a conversion of layouts.
 /// Barriers of the author and junctions come after the nodes that they wait for.
 pub(crate) fn infer(found: &LoopGraph, cycles: &mut PrimaryMap<NodeId, Option<u32>>) {
     let graph = &found.graph;
-    let is_cast = |n: NodeId| matches!(found.op(n), Some(Op::Convert(_)));
+    let is_conversion = |n: NodeId| matches!(found.op(n), Some(Op::Convert(_) | Op::Rearrange));
     let is_fence = |n: NodeId| n >= found.body_end || found.is_fence(n);
     for n in graph.nodes().keys().filter(|&n| is_fence(n)) {
         let before = graph.entering(n).filter(|e| e.distance == 0).filter_map(|e| cycles[e.from]);
@@ -481,7 +482,7 @@ pub(crate) fn infer(found: &LoopGraph, cycles: &mut PrimaryMap<NodeId, Option<u3
     }
     for n in found.body().rev() {
         let class = graph.nodes()[n].class;
-        if cycles[n].is_none() && (class == Class::Free || is_cast(n)) {
+        if cycles[n].is_none() && (class == Class::Free || is_conversion(n)) {
             let users = graph.leaving(n).iter().filter(|e| e.distance == 0);
             cycles[n] = users.filter_map(|e| cycles[e.to]).min();
         }

@@ -124,7 +124,7 @@ impl SimdUnits {
 }
 
 /// Fixed numbers of the device in the form in which the unit uses them.
-struct UnitNumbers {
+struct TripNumbers {
     /// LDS and memory take instructions from a SIMD through one port.
     is_one_port: bool,
     lds_banks: u32,
@@ -136,7 +136,7 @@ struct UnitNumbers {
 /// The compute unit.
 struct TripUnit<'a> {
     program: &'a TripProgram,
-    numbers: UnitNumbers,
+    numbers: TripNumbers,
     /// Waves of a workgroup.
     of_a_workgroup: usize,
     /// The time, and trips that waves have finished.
@@ -219,7 +219,7 @@ impl<'a> TripUnit<'a> {
         };
         let mut unit = TripUnit {
             program,
-            numbers: UnitNumbers {
+            numbers: TripNumbers {
                 is_one_port: device.count(DeviceParameter::OneMemoryPort) != 0,
                 lds_banks: device.count(DeviceParameter::LdsBanks) as u32,
                 branch: device.count(DeviceParameter::TakenBranch).saturating_sub(TURN),
@@ -350,7 +350,7 @@ impl<'a> TripUnit<'a> {
     fn execute(&mut self, wave: usize, work: &UnitWork) -> (u64, u64) {
         let now = self.now;
         let next = now + TURN;
-        let UnitNumbers { is_one_port, lds_banks, .. } = self.numbers;
+        let TripNumbers { is_one_port, lds_banks, .. } = self.numbers;
         let own = &mut self.waves[wave];
         let units = &mut self.simds[own.simd];
         match *work {

@@ -16,9 +16,9 @@ use crate::passes::schedule::apply::written::TaggedNodes;
 use crate::passes::schedule::author::tags::authors_tags;
 use crate::passes::schedule::graph::words::describe_at;
 
-/// The schedules of a kernel's loops as one block: what their strategies wrote, or the stages that they found.
-/// A loop whose strategy counts cycles of a machine is left to it by name; loops that stayed as they were
-/// written are comments.
+/// The schedules of a kernel's loops as one block: what their strategies wrote, or the stages that they
+/// found. A loop whose strategy counts cycles of a machine is left to it by name; loops that stayed as they
+/// were written are comments.
 ///
 /// # Errors
 /// A kernel that is broken.
@@ -67,7 +67,7 @@ impl TagNames<'_> {
         let node = self.kernel.view.node(view.running)?.piece(view.running).logical;
         let stages = match &view.written {
             Some(_) => None,
-            None => in_stages(self.kernel.view.world, view, node, strategy)?,
+            None => in_stages(&self.authors, view, node, strategy)?,
         };
         if let Some(written) = view.written.as_deref().or(stages.as_ref()) {
             let renamed = self.renamed(view, &written.tagged, comments);

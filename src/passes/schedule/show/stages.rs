@@ -7,7 +7,7 @@ use smallvec::{SmallVec, smallvec};
 
 use super::view::{LoopSchedule, LoopView};
 use crate::ir::diagnostic::Diagnostic;
-use crate::ir::node::{Drain, Tag};
+use crate::ir::node::Drain;
 use crate::ir::schedule::table::Checks;
 use crate::ir::schedule::{NodeType, Nodes, ScheduleTracer, WaveSchedule};
 use crate::ir::types::AddressSpace;
@@ -19,7 +19,7 @@ use crate::passes::schedule::graph::resources::Class;
 
 /// A logical operation of a loop.
 #[derive(Copy, Clone)]
-struct Member {
+struct StagedOperation {
     logical: Entity,
     kind: NodeType,
     /// True for an access of LDS.
@@ -32,7 +32,7 @@ struct TagGroup {
     tag: Box<str>,
     /// The cycle whose computation without tags it gathers.
     gathered: Option<u32>,
-    members: SmallVec<[Member; 3]>,
+    members: SmallVec<[StagedOperation; 3]>,
 }
 
 /// The lists into which a tag's operations fall, each with its cycle.
@@ -43,13 +43,14 @@ enum GroupLists {
     ByKind(SmallVec<[(NodeType, [u32; 2]); 3]>),
 }
 
-/// The schedule of the loop `node` in stages. None if copies of an operation have different places, if there
-/// is an operation that no schedule can name, or if the loop's cycles are those of a machine.
+/// The schedule of the loop `node` in stages, over the `authors` tags where there are any. None if copies of
+/// an operation have different places, if the place of one that no schedule can name does not follow, or if
+/// the loop's cycles are those of a machine.
 ///
 /// # Errors
 /// A schedule that cannot be written, which is a bug of this compiler.
 pub(super) fn in_stages(
-    world: &World,
+    authors: &TaggedNodes,
     view: &LoopView,
     node: Entity,
     strategy: &str,
@@ -58,7 +59,7 @@ pub(super) fn in_stages(
     if schedule.checks != Checks::Order || !are_cycles_inferred(found, schedule) {
         return Ok(None);
     }
-    let Some(groups) = tag_groups(world, found, schedule) else { return Ok(None) };
+    let Some(groups) = tag_groups(authors, found, schedule) else { return Ok(None) };
     let lists: Option<Vec<GroupLists>> = groups.iter().map(TagGroup::lists).collect();
     let Some(lists) = lists else { return Ok(None) };
     let mut tagged = TaggedNodes::from_iter([("loop".into(), smallvec![node])]);
@@ -92,7 +93,8 @@ pub(super) fn in_stages(
 
 /// True for nodes that stages name; the places of others follow.
 fn is_named(found: &LoopGraph, node: NodeId) -> bool {
-    node < found.body_end && !found.is_fence(node) && found.graph.nodes()[node].class != Class::Free
+    let takes_time = found.graph.nodes()[node].class != Class::Free;
+    takes_time && found.op(node).and_then(NodeType::of).is_some()
 }
 
 /// True if the places of all nodes follow from those that stages name.
@@ -105,7 +107,7 @@ fn are_cycles_inferred(found: &LoopGraph, schedule: &LoopSchedule) -> bool {
 }
 
 /// The operations of the loop by the tags that name them, if each has one place.
-fn tag_groups(world: &World, found: &LoopGraph, schedule: &LoopSchedule) -> Option<Vec<TagGroup>> {
+fn tag_groups(authors: &TaggedNodes, found: &LoopGraph, schedule: &LoopSchedule) -> Option<Vec<TagGroup>> {
     let mut groups: Vec<TagGroup> = Vec::new();
     let of_member = |groups: &[TagGroup], logical: Entity| {
         groups.iter().position(|group| group.members.iter().any(|own| own.logical == logical))
@@ -114,7 +116,7 @@ fn tag_groups(world: &World, found: &LoopGraph, schedule: &LoopSchedule) -> Opti
         let own = &found.nodes[node];
         let logical = own.expansion.logical;
         let class = found.graph.nodes()[node].class;
-        let member = Member {
+        let member = StagedOperation {
             logical,
             kind: NodeType::of(own.op)?,
             is_shared: matches!(class, Class::ReadShared | Class::WriteShared),
@@ -127,7 +129,7 @@ fn tag_groups(world: &World, found: &LoopGraph, schedule: &LoopSchedule) -> Opti
             }
             continue;
         }
-        let tag = world.get::<Tag>(logical).map(|tag| tag.0.clone());
+        let tag = authors.iter().find(|(_, nodes)| nodes.contains(&logical)).map(|(tag, _)| tag.clone());
         let is_load = matches!(class, Class::ReadGlobal | Class::GlobalToShared);
         let gathered = Some(member.cycle).filter(|_| tag.is_none() && !is_load);
         let source = || of_member(&groups, found.nodes[filled_from(found, node)?].expansion.logical);
