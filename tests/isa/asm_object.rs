@@ -172,9 +172,12 @@ const SOURCES: [(&str, &[&str]); 3] = [
     (DECODER_C, &["gfx90a", "gfx942"]),
 ];
 
+/// The way to a source of these tests.
+fn of_tests(source: &str) -> String {
+    root().join("tests").join(source).display().to_string()
+}
+
 fn clang(target: &str, flags: &str, source: &str) -> String {
-    let source = root().join("tests").join(source);
-    let source = source.display();
     format!("clang-19 -w -x c --target=amdgcn-amd-amdhsa -mcpu={target} -nogpulib {flags} {source}")
 }
 
@@ -184,7 +187,7 @@ fn objects_of_clang_and_lld_keep_code_descriptors_and_metadata() {
     for (source, targets) in SOURCES {
         for target in targets {
             for flags in ["-O2", "-O3 -g", "-O1 -mcode-object-version=6"] {
-                workspace.run(&(clang(target, flags, source) + " -o clang.co"));
+                workspace.run(&(clang(target, flags, &of_tests(source)) + " -o clang.co"));
                 let theirs = workspace.read("clang.co");
                 let listing = disassemble(&theirs).unwrap_or_else(|e| panic!("{target} {flags}: {e}"));
                 let ours = assembled(&listing.text);
@@ -243,7 +246,7 @@ fn assembly_of_clang_gives_what_llvm_makes_of_it() {
     let Some(workspace) = Workspace::with_tools(&["clang-19", "ld.lld-19", "llvm-mc-19"]) else { return };
     for (source, targets) in SOURCES {
         for target in targets {
-            workspace.run(&(clang(target, "-O2 -S", source) + " -o clang.s"));
+            workspace.run(&(clang(target, "-O2 -S", &of_tests(source)) + " -o clang.s"));
             let text = String::from_utf8(workspace.read("clang.s")).expect("clang writes text");
             workspace.run(&format!(
                 "llvm-mc-19 -triple=amdgcn-amd-amdhsa -mcpu={target} -filetype=obj clang.s -o clang.o"
@@ -260,7 +263,7 @@ fn a_kernel_that_finds_its_table_still_finds_it() {
     use groundswell::simulator::{LaunchConfig, Simulator};
     use groundswell::target::Target;
     let Some(workspace) = Workspace::with_tools(&["clang-19", "ld.lld-19"]) else { return };
-    workspace.run(&(clang("gfx942", "-O2", ASSEMBLER_C) + " -o clang.co"));
+    workspace.run(&(clang("gfx942", "-O2", &of_tests(ASSEMBLER_C)) + " -o clang.co"));
     let theirs = workspace.read("clang.co");
     let ours = assembled(&disassemble(&theirs).unwrap().text);
     let run = |object: &[u8]| {
