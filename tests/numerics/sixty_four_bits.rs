@@ -2,6 +2,7 @@
 //! from and to every dtype, scalars, and kernels that fold, sum up, spread and exchange such elements.
 
 use groundswell::prelude::*;
+use groundswell_testing::checks::OF_NUMBERS;
 use groundswell_testing::exact_case::{Case, number, of_numbers, tensor, zeros};
 use groundswell_testing::floats::{agreed, random};
 
@@ -55,27 +56,11 @@ fn exact(word: &str, x: i64, y: i64) -> i64 {
     result as i64
 }
 
-const PAIRS: [&str; 13] = [
-    "add",
-    "sub",
-    "mul",
-    "min",
-    "max",
-    "div",
-    "floor_div",
-    "rem",
-    "and",
-    "or",
-    "xor",
-    "shift_left",
-    "shift_right",
-];
-
 #[test]
 fn pairs_of_long_integers() {
     let [x, y] = pairs(&longs(1), &longs(2));
     let inputs = [&x, &y].map(|v| Tensor::from_slice(&[v.len()], v).expect("small"));
-    for word in PAIRS {
+    for word in OF_NUMBERS {
         let got = agreed(&format!("  %y = {word} %a0, %a1\n"), &inputs, I64);
         for (at, &got) in got.as_slice::<i64>().expect("i64").iter().enumerate() {
             assert_eq!(got, exact(word, x[at], y[at]), "{word} of {} and {}", x[at], y[at]);
@@ -89,7 +74,7 @@ fn constants_beside_long_integers() {
     let x = longs(3);
     let input = Tensor::from_slice(&[x.len()], &x).expect("small");
     for constant in [0, 1, -1, 3, 64, 100, -7, 1 << 20, 1 << 40, (1 << 40) + 5, i64::MAX, i64::MIN] {
-        for word in PAIRS {
+        for word in OF_NUMBERS {
             let body = format!("  %c = register [] i64 {constant}\n  %y = {word} %a0, %c\n");
             let got = agreed(&body, std::slice::from_ref(&input), I64);
             for (&x, &got) in x.iter().zip(got.as_slice::<i64>().expect("i64")) {

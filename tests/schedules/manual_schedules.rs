@@ -379,9 +379,15 @@ const SUMS_OF_SQUARES: &str = "kernel sums_of_squares {
 fn stages_of_any_loop_can_be_taken_over() {
     let gemm = include_str!("../../examples/gemm.gsw").replace(" @read_a", "").replace(" @mma", "");
     let attention = include_str!("../../examples/attention.gsw").to_owned();
+    // The author's tags are words that the block would take itself.
+    let same_words = SUMS_OF_SQUARES
+        .replace("%x, %x", "%x, %x @load")
+        .replace("%part\n    yield", "%part @loop\n    yield");
+    assert_eq!(same_words.matches(" @").count(), 3, "{same_words}");
     let kernels = [
         (gemm, "M=1024,N=1024,K=1024,BLOCK_M=128,BLOCK_N=256,BLOCK_K=64,WAVES_M=2,WAVES_N=4"),
         (SUMS_OF_SQUARES.to_owned(), "M=256,N=128"),
+        (same_words, "M=256,N=128"),
         (attention, "H=2,M=256,N=256,D=64"),
     ];
     for (text, values) in &kernels {

@@ -89,7 +89,7 @@ fn schedule(schedule: &WaveSchedule) -> Result<(), String> {
 }
 
 /// Operations on two numbers: floats have the first six, of which a quotient is not exact.
-const OF_NUMBERS: &[&str] = &[
+pub const OF_NUMBERS: &[&str] = &[
     "div",
     "add",
     "sub",

@@ -62,7 +62,8 @@ pub(super) fn in_stages(
     let Some(groups) = tag_groups(authors, found, schedule) else { return Ok(None) };
     let lists: Option<Vec<GroupLists>> = groups.iter().map(TagGroup::lists).collect();
     let Some(lists) = lists else { return Ok(None) };
-    let mut tagged = TaggedNodes::from_iter([("loop".into(), smallvec![node])]);
+    let loop_tag = unused("loop", authors, &groups);
+    let mut tagged = TaggedNodes::from_iter([(loop_tag.clone(), smallvec![node])]);
     tagged.extend(
         groups
             .iter()
@@ -71,7 +72,7 @@ pub(super) fn in_stages(
     let interval = schedule.assignment.interval as usize;
     let stages = schedule.assignment.stages() as usize;
     let traced = WaveSchedule::trace(strategy, |s| {
-        let k_loop = s.get_node_by_tag("loop");
+        let k_loop = s.get_node_by_tag(&loop_tag);
         let mut slots: Vec<Vec<Nodes>> = vec![Vec::new(); stages * interval];
         for (group, lists) in groups.iter().zip(&lists) {
             lists.place(s, &group.tag, &mut slots);
@@ -142,7 +143,7 @@ fn tag_groups(authors: &TaggedNodes, found: &LoopGraph, schedule: &LoopSchedule)
             Some(group) => groups[group].members.push(member),
             None => {
                 let name = if is_load { "load" } else { "computation" };
-                let tag = tag.unwrap_or_else(|| unused(name, &groups));
+                let tag = tag.unwrap_or_else(|| unused(name, authors, &groups));
                 groups.push(TagGroup { tag, gathered, members: smallvec![member] });
             }
         }
@@ -150,7 +151,7 @@ fn tag_groups(authors: &TaggedNodes, found: &LoopGraph, schedule: &LoopSchedule)
     Some(groups)
 }
 
-/// What makes the tile that an LDS access writes or reads: the compiler's accesses have the tag of that.
+/// The node that makes the tile which an LDS access writes or reads: the compiler's accesses have its tag.
 fn filled_from(found: &LoopGraph, node: NodeId) -> Option<NodeId> {
     let fill = found.buffers.iter().find(|fill| fill.writes.contains(&node) || fill.reads.contains(&node))?;
     let &write = fill.writes.first()?;
@@ -161,9 +162,10 @@ fn filled_from(found: &LoopGraph, node: NodeId) -> Option<NodeId> {
     }
 }
 
-/// A tag that no group has yet.
-fn unused(name: &str, groups: &[TagGroup]) -> Box<str> {
-    let is_used = |tag: &str| tag == "loop" || groups.iter().any(|group| *group.tag == *tag);
+/// A tag that neither an author nor a group has yet.
+fn unused(name: &str, authors: &TaggedNodes, groups: &[TagGroup]) -> Box<str> {
+    let used = authors.iter().map(|(tag, _)| tag).chain(groups.iter().map(|group| &group.tag));
+    let is_used = |tag: &str| used.clone().any(|used| **used == *tag);
     let numbered = (2u32..).map(|number| format!("{name}_{number}"));
     let mut names = std::iter::once(name.to_owned()).chain(numbered);
     names.find(|tag| !is_used(tag)).unwrap_or_default().into()

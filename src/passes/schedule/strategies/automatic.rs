@@ -152,17 +152,16 @@ fn estimates(
     let mut outcomes: Vec<Option<Result<LoopEstimate, String>>> = Vec::new();
     outcomes.resize_with(among.len(), || None);
     let mut shortest = f64::INFINITY;
+    // The first strategy that suits and makes a search needless.
+    let mut sparing = None;
     for at in in_order_of_estimates(among) {
         let strategy = among[at];
-        let is_estimated = |(own, outcome): (&&Strategy, &Option<Result<LoopEstimate, String>>)| {
-            own.spares_search && matches!(outcome, Some(Ok(_)))
-        };
-        let spared = among.iter().zip(&outcomes).find(|&own| is_estimated(own)).map(|(own, _)| own.name);
-        outcomes[at] = Some(match spared.filter(|_| strategy.searches()) {
+        outcomes[at] = Some(match sparing.filter(|_| strategy.searches()) {
             Some(name) => Err(format!("the loop suits {name}, so that nothing is searched for it")),
             None => match estimate(kernel, node, found, strategy, shortest * CLEARLY_LONGER) {
                 Ok(estimate) => {
                     shortest = shortest.min(f64::from(estimate.trip.clk));
+                    sparing = sparing.or(strategy.spares_search.then_some(strategy.name));
                     Ok(estimate)
                 }
                 Err(NotEstimated::Refused(why)) => Err(why),
@@ -274,7 +273,7 @@ impl LoopsEstimate {
     }
 }
 
-/// What a trip of the loop `node` takes under a strategy, roughly if that is more than `enough` clk.
+/// The estimate of a trip of the loop `node` under a strategy, a rough one if it is more than `enough` clk.
 fn estimate(
     kernel: &mut Scheduling,
     node: Entity,
@@ -383,8 +382,8 @@ fn too_short(view: SchedulerView, node: Entity, stages: u32) -> Result<Option<St
     }))
 }
 
-/// What a trip takes while a compute unit holds as many workgroups as it can, roughly if that is more than
-/// `enough` clk.
+/// The estimate of a trip while a compute unit holds as many workgroups as it can, a rough one if it is more
+/// than `enough` clk.
 fn timed(
     view: SchedulerView,
     node: Entity,
