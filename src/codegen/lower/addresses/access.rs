@@ -1,23 +1,104 @@
-//! What is known of an access to global memory while its addresses are made, and what these are.
+//! What is known of an access while its addresses are made, the plan of it, and what an expanded access takes
+//! of that. Accesses of global memory, of LDS and between them have one kind of plan, with coordinates that
+//! are expressions or without.
 
 use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
 
+use super::load_to_lds::LdsFill;
+use super::mapped::MappedPiece;
 use crate::codegen::isa::Operand;
 use crate::codegen::lower::emit::emitter::Scalar;
-use crate::ir::layout::{Dim, Layout};
+use crate::ir::layout::{self, Dim, Layout, Source};
 use crate::ir::node::*;
+use crate::ir::types::AddressSpace;
 use crate::passes::facts::LdsBuffer;
+
+/// The pieces of an access, in the order of replicas and registers.
+pub(crate) type InstructionPieces = SmallVec<[InstructionPiece; 16]>;
 
 /// One instruction's part of an access.
 #[derive(Copy, Clone, Debug)]
 pub(crate) struct InstructionPiece {
+    /// The part that differs from lane to lane: an offset from the descriptor's base, or an address in LDS.
     pub(crate) offset: Operand,
+    /// The part that is the same for all of them; zero in LDS.
     pub(crate) scalar_offset: Operand,
     pub(crate) immediate: u32,
+    /// The lanes that take part, if not all of them certainly do. In global memory the others have an offset
+    /// outside.
+    pub(crate) mask: Option<Operand>,
 }
 
-/// Facts of an access while its plan is made.
+/// How the pieces of one logical access are addressed.
+#[derive(Clone, Debug)]
+pub(super) struct AccessPlan {
+    /// The buffer descriptor that offsets are counted from; none in LDS.
+    pub(super) descriptor: Option<Operand>,
+    /// True if the loops around bring the scalar offset to the iteration.
+    pub(super) advances: bool,
+    /// Consecutive elements per instruction.
+    pub(super) granule: u32,
+    /// So many of them side by side are one and the same element of the memory.
+    pub(super) repeats: u32,
+    /// One per replica and piece; the pieces of a replica are adjacent.
+    pub(super) pieces: PlannedPieces,
+    /// The memory, and what the offsets depend on, if another access may take them.
+    pub(super) shared: Option<(Entity, OffsetFacts)>,
+    /// Where in LDS the data go, of a load that brings them there.
+    pub(super) fill: Option<LdsFill>,
+}
+
+impl AccessPlan {
+    /// A plan of an access that no loop advances.
+    pub(super) fn new(descriptor: Option<Operand>, granule: u32, pieces: PlannedPieces) -> AccessPlan {
+        AccessPlan { descriptor, advances: false, granule, repeats: 1, pieces, shared: None, fill: None }
+    }
+}
+
+/// The pieces of a plan.
+#[derive(Clone, Debug)]
+pub(super) enum PlannedPieces {
+    /// Those of tiles: all but what the iteration adds is in registers.
+    Tile(InstructionPieces),
+    /// Those at coordinates that are expressions.
+    Mapped(Vec<MappedPiece>),
+}
+
+/// An expanded access with its addresses.
+pub(crate) struct AddressedAccess {
+    /// The buffer descriptor; none in LDS.
+    pub(crate) descriptor: Option<Operand>,
+    /// Consecutive elements per instruction.
+    pub(crate) granule: u32,
+    /// So many of them side by side are one and the same element of the memory.
+    pub(crate) repeats: u32,
+    pub(crate) pieces: InstructionPieces,
+}
+
+impl AddressedAccess {
+    /// Where the memory is.
+    pub(crate) fn space(&self) -> AddressSpace {
+        space_of(self.descriptor)
+    }
+}
+
+/// Where a memory is, by its descriptor.
+pub(super) fn space_of(descriptor: Option<Operand>) -> AddressSpace {
+    if descriptor.is_some() { AddressSpace::Global } else { AddressSpace::Shared }
+}
+
+/// The places of the first elements of instructions of so many, in the order of pieces.
+pub(super) fn instruction_places(layout: &Layout, granule: u32) -> impl Iterator<Item = layout::Place> {
+    let registers = layout.extent(Source::Register);
+    let of_replica = move |replica| {
+        let first = (0..registers).step_by(granule as usize);
+        first.map(move |register| layout::Place { replica, register, ..layout::Place::default() })
+    };
+    (0..layout.extent(Source::Replica)).flat_map(of_replica)
+}
+
+/// Facts of an access to global memory while its plan is made.
 pub(super) struct AccessFacts<'a> {
     pub(super) layout: &'a Layout,
     pub(super) memory: Entity,

@@ -6,7 +6,9 @@ use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
 
 use super::AddressLayer;
-use super::access::{AccessFacts, InstructionPiece, OffsetFacts, TilePlace};
+use super::access::{
+    AccessFacts, InstructionPiece, InstructionPieces, OffsetFacts, PlannedPieces, TilePlace,
+};
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::layout::{Layout, Source};
 use crate::ir::memory_layout::Strides;
@@ -52,17 +54,19 @@ impl AddressLayer<'_> {
         &self,
         access: &AccessFacts,
         facts: &OffsetFacts,
-    ) -> Result<Option<SmallVec<[InstructionPiece; 16]>>, Diagnostic> {
+    ) -> Result<Option<InstructionPieces>, Diagnostic> {
         if access.fills.is_some() {
             return Ok(None);
         }
-        for (node, plan) in self.global_plans.iter() {
-            let Some((memory, known)) = &plan.shared else { continue };
+        for (node, plan) in self.plans.iter() {
+            let (Some((memory, known)), PlannedPieces::Tile(pieces)) = (&plan.shared, &plan.pieces) else {
+                continue;
+            };
             let same = known == facts
                 && self.are_alike(*memory, access.memory)?
                 && self.get::<Placement>(node)?.0 == *access.layout;
             if same {
-                return Ok(Some(plan.pieces.clone()));
+                return Ok(Some(pieces.clone()));
             }
         }
         Ok(None)

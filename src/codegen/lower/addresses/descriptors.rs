@@ -2,17 +2,19 @@
 //!
 //! The base of a descriptor is the workgroup's own tile, so offsets stay small for tensors of any size. Its
 //! size ends the tensor (or the batch slice): accesses beyond it along the first dimension that lanes spread
-//! over read zero and are not stored.
+//! over read zero and are not stored. That of a mapped access begins where all its lanes are at all times, and
+//! its size decides nothing.
 
 use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
 
 use super::AddressLayer;
 use super::access::TilePlace;
+use super::mapped_values::{HeldValue, LateFacts};
 use crate::codegen::isa::{Inst, Opcode, Operand};
 use crate::codegen::lower::emit::emitter::Scalar;
 use crate::codegen::lower::values::scalars::Sign;
-use crate::ir::diagnostic::Diagnostic;
+use crate::ir::diagnostic::{Diagnostic, Kind};
 use crate::ir::expr::Expr;
 use crate::ir::layout::Dim;
 use crate::ir::memory_layout::Strides;
@@ -20,6 +22,15 @@ use crate::ir::node::*;
 
 /// Word 3 of a raw buffer descriptor: data format 32, number format uint, no swizzle, no index stride.
 pub(super) const DESCRIPTOR_WORD3: u32 = 0x0002_7000;
+
+/// What the base of a descriptor is.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) enum DescriptorBase {
+    /// The workgroup's own tile.
+    Tile,
+    /// So many bytes after the beginning of the memory, less the bias.
+    Moved { uniform: Expr, bias: i64 },
+}
 
 /// Largest size in a descriptor.
 pub(super) const MAX_RECORDS: u32 = 0x7fff_ffff;
@@ -37,11 +48,10 @@ impl AddressLayer<'_> {
     /// The descriptor of a memory: from the first element of the workgroup's tile to the end of the tensor or
     /// batch slice.
     pub(super) fn descriptor(&mut self, memory: Entity) -> Result<Operand, Diagnostic> {
-        if let Some(&descriptor) = self.descriptors.get(memory) {
-            return Ok(descriptor);
+        if let Some(known) = self.known_descriptor(memory, DescriptorBase::Tile) {
+            return Ok(known);
         }
-        let pointer = self.pointers.get(memory).copied();
-        let pointer = pointer.ok_or_else(|| Diagnostic::bug("a memory that is no argument"))?;
+        let pointer = self.pointer(memory)?;
         let dims = self.get::<ValueType>(memory)?.dims.clone();
         let element_bytes = self.element_bytes(memory)?;
         let TilePlace { offset, records, .. } = match self.known_tile_place(memory)? {
@@ -59,8 +69,20 @@ impl AddressLayer<'_> {
         self.emitter.with(Opcode::SMovB32, descriptor.offset(2), &[records]);
         let word3 = Scalar::Const(i64::from(DESCRIPTOR_WORD3));
         self.emitter.with(Opcode::SMovB32, descriptor.offset(3), &[word3]);
-        self.descriptors.insert(memory, descriptor);
+        self.descriptors.push((memory, DescriptorBase::Tile, descriptor));
         Ok(descriptor)
+    }
+
+    /// The pointer of a memory, in a pair of SGPRs.
+    fn pointer(&self, memory: Entity) -> Result<Operand, Diagnostic> {
+        let pointer = self.pointers.get(memory).copied();
+        pointer.ok_or_else(|| Diagnostic::bug("a memory that is no argument"))
+    }
+
+    /// The descriptor of a memory with that base, if it is valid at this point.
+    fn known_descriptor(&self, memory: Entity, base: DescriptorBase) -> Option<Operand> {
+        let known = self.descriptors.iter().find(|known| (known.0, known.1) == (memory, base));
+        known.map(|known| known.2)
     }
 
     /// Where the workgroup's tile lies.
@@ -224,5 +246,111 @@ impl AddressLayer<'_> {
             span = self.sum64(span, part, Sign::Plus);
         }
         Ok(span)
+    }
+
+    /// Checks that a memory and the bytes in front of it have less than 2 GiB, now or at launch.
+    pub(super) fn reach_of_memory(
+        &mut self,
+        node: Entity,
+        memory: Entity,
+        before: i64,
+    ) -> Result<(), Diagnostic> {
+        let dims = self.get::<ValueType>(memory)?.dims.clone();
+        let element_bytes = self.element_bytes(memory)?;
+        let mut reach = self.arena.int(i64::from(element_bytes));
+        // All coordinates along the first dimension, of which none reaches into the next one.
+        let outermost = dims.first().copied();
+        let inner = outermost.map(|dim| self.stride_factors(memory, &dims, dim)).unwrap_or_default();
+        for dim in outermost.into_iter().chain(inner) {
+            let size = self.kernel.geometry.dim(dim).size;
+            reach = self.arena.mul(reach, size).map_err(|e| self.unmappable(e))?;
+        }
+        match self.arena.as_integer(reach) {
+            Some(bytes) if bytes.saturating_add(before) > i64::from(MAX_RECORDS) => {
+                let text = format!("a memory of {bytes} bytes is accessed at coordinates that are far apart");
+                Err(Diagnostic::new(Kind::Limit, text)
+                    .at(self.at(node))
+                    .help("such memories have less than 2 GiB: make several of it"))
+            }
+            Some(_) => Ok(()),
+            None => {
+                let before = self.arena.int(before);
+                let reach = self.arena.add(reach, before).map_err(|e| self.unmappable(e))?;
+                if self.emitter.out.reaches.iter().all(|r| r.1 != reach) {
+                    self.emitter.out.reaches.push((memory, reach));
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// A descriptor whose base is `uniform - bias` bytes after the beginning of a memory.
+    pub(super) fn mapped_descriptor(
+        &mut self,
+        memory: Entity,
+        uniform: Expr,
+        bias: i64,
+    ) -> Result<Operand, Diagnostic> {
+        let of_base = DescriptorBase::Moved { uniform, bias };
+        if let Some(known) = self.known_descriptor(memory, of_base) {
+            return Ok(known);
+        }
+        let pointer = self.pointer(memory)?;
+        let mut base = [Scalar::Reg(pointer), Scalar::Reg(pointer.offset(1))];
+        for (part, sign) in self.uniform_parts(uniform)? {
+            base = self.sum64(base, part, sign);
+        }
+        if bias != 0 {
+            base = self.sum64(base, [Scalar::Const(bias), Scalar::ZERO], Sign::Minus);
+        }
+        let descriptor = self.emitter.sgpr(4);
+        let words = [
+            base[0],
+            base[1],
+            Scalar::Const(i64::from(MAX_RECORDS)),
+            Scalar::Const(i64::from(DESCRIPTOR_WORD3)),
+        ];
+        for (at, word) in (0..).zip(words) {
+            self.emitter.with(Opcode::SMovB32, descriptor.offset(at), &[word]);
+        }
+        self.descriptors.push((memory, of_base, descriptor));
+        Ok(descriptor)
+    }
+
+    /// Numbers of 64 bits, with their signs, whose sum a uniform expression is.
+    fn uniform_parts(&mut self, uniform: Expr) -> Result<Vec<([Scalar; 2], Sign)>, Diagnostic> {
+        if uniform == Expr::ZERO {
+            return Ok(Vec::new());
+        }
+        let range = self.arena.range(uniform);
+        if range.at_least(0) && range.at_most(i64::from(i32::MAX)) {
+            let HeldValue::Uniform(value) = self.held(uniform, &LateFacts::default())? else {
+                return Err(Diagnostic::bug("a uniform offset in vector registers"));
+            };
+            return Ok(vec![([value, Scalar::ZERO], Sign::Plus)]);
+        }
+        let mut parts = Vec::new();
+        for (coefficient, factors) in self.terms(uniform) {
+            let magnitude = coefficient.numer().unsigned_abs();
+            let mut all: SmallVec<[Scalar; 6]> = SmallVec::new();
+            for factor in factors {
+                let HeldValue::Uniform(value) = self.held(factor, &LateFacts::default())? else {
+                    return Err(Diagnostic::bug("a uniform offset in vector registers"));
+                };
+                all.push(value);
+            }
+            // Factors have 32 bits.
+            all.push(Scalar::Const((magnitude & 0xffff_ffff) as i64));
+            let mut product = self.product64(&all);
+            if magnitude >> 32 != 0 {
+                all.pop();
+                all.push(Scalar::Const((magnitude >> 32) as i64));
+                let [high, _] = self.product64(&all);
+                product = self.sum64(product, [Scalar::ZERO, high], Sign::Plus);
+            }
+            let sign = if *coefficient.numer() < 0 { Sign::Minus } else { Sign::Plus };
+            parts.push((product, sign));
+        }
+        Ok(parts)
     }
 }

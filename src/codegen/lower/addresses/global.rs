@@ -10,7 +10,10 @@ use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
 
 use super::AddressLayer;
-use super::access::{AccessFacts, Coordinates, InstructionPiece, OffsetFacts};
+use super::access::{
+    AccessFacts, AccessPlan, Coordinates, InstructionPiece, InstructionPieces, PlannedPieces,
+    instruction_places,
+};
 use super::alike::may_be_shared;
 use super::descriptors::MAX_RECORDS;
 use super::lds::swizzled_rows;
@@ -19,32 +22,17 @@ use crate::codegen::lower::emit::emitter::Scalar;
 use crate::codegen::lower::lowered::{Narrowness, SplitAccess};
 use crate::ir::diagnostic::{Diagnostic, Kind};
 use crate::ir::expr::Expr;
-use crate::ir::layout::{self, Dim, Source};
+use crate::ir::layout::{Dim, Source};
 use crate::ir::memory_layout::Strides;
 use crate::ir::node::*;
 use crate::passes::facts::{Bounds, LdsBuffer};
 use crate::passes::layout::element_layouts::MAX_ACCESS_BYTES;
-use crate::passes::loops::expand::Expansion;
 
 /// A vector offset beyond every tensor: descriptors never span more than [`MAX_RECORDS`] bytes.
 pub(crate) const OUTSIDE: u32 = 0x8000_0000;
 
 /// Immediate offsets are 12 bits.
 pub(super) const IMMEDIATE_BYTES: u32 = 4096;
-
-/// How the pieces of one logical access are addressed.
-#[derive(Clone, Debug)]
-pub(super) struct GlobalPlan {
-    descriptor: Operand,
-    /// True if its scalar offset depends on the iteration.
-    advances: bool,
-    /// Consecutive elements per instruction.
-    granule: u32,
-    /// One per replica and piece; the pieces of a replica are adjacent.
-    pub(super) pieces: SmallVec<[InstructionPiece; 16]>,
-    /// The memory, and what the offsets depend on, if another access may take them.
-    pub(super) shared: Option<(Entity, OffsetFacts)>,
-}
 
 /// What a piece adds to the address of the lane: a number of bytes and multiples of strides that are known at
 /// launch.
@@ -54,20 +42,33 @@ struct Extra {
     dynamic: SmallVec<[(Dim, u32); 4]>,
 }
 
+/// Registers that the pieces of an access have in common.
+#[derive(Default)]
+struct SharedOffsets {
+    /// Those of the lanes' first elements, with the coordinates that masks compare, by the rows of the filled
+    /// buffer in front of them.
+    lanes: SmallVec<[(u32, Operand, Coordinates); 1]>,
+    /// The same with what is outside masked, by what the piece adds to selected coordinates, and these rows.
+    masked: SmallVec<[(SmallVec<[u32; 4]>, Operand); 8]>,
+    /// Those with more added, by the number of the masked one.
+    moved: SmallVec<[(usize, Extra, Operand); 16]>,
+    /// What is added, in scalar registers.
+    scalars: SmallVec<[(Extra, Operand); 16]>,
+    /// [`OUTSIDE`].
+    outside: Option<Operand>,
+}
+
 impl AddressLayer<'_> {
-    /// Makes the plan of a logical access at this point of the code; `buffer` is the LDS buffer that it fills
-    /// without registers, if there is one.
-    pub(crate) fn plan_global(
+    /// The plan of a logical access of its own tile at this point of the code; `fills` is the LDS buffer that
+    /// it fills without registers, if there is one.
+    pub(super) fn plan_global(
         &mut self,
         node: Entity,
         memory: Entity,
         fills: Option<&LdsBuffer>,
-    ) -> Result<(), Diagnostic> {
-        if self.global_plans.get(node).is_some() {
-            return Ok(());
-        }
-        let layout = self.get::<Placement>(node)?.0.clone();
-        let bounds = self.get::<Bounds>(node)?.clone();
+    ) -> Result<AccessPlan, Diagnostic> {
+        let layout = &self.get::<Placement>(node)?.0;
+        let bounds = self.get::<Bounds>(node)?;
         let dims = self.get::<ValueType>(memory)?.dims.clone();
         let element_bytes = self.element_bytes(memory)?;
         let row = self.row_dim(&dims);
@@ -83,7 +84,7 @@ impl AddressLayer<'_> {
         }
         let advances = self.advances(memory)?;
         let access = AccessFacts {
-            layout: &layout,
+            layout,
             memory,
             vector_only: advances || row.is_some_and(|r| bounds.leaves.contains(&r)),
             dims,
@@ -98,24 +99,30 @@ impl AddressLayer<'_> {
             self.emitter.out.masked.push((node, memory));
         }
         self.check_reach(node, &access)?;
-        if self.kernel.world.get::<Strides>(memory).is_some() {
-            let run = access.dims.last().map_or(1, |&dim| layout.contiguous_run(dim));
-            let possible = run.clamp(1, MAX_ACCESS_BYTES / element_bytes);
-            if bounds.granule < possible {
-                let split = SplitAccess { elements: bounds.granule, possible, why: Narrowness::Strides };
-                self.emitter.out.splits.push((node, split));
-            }
-        }
+        self.note_split(node, &access, bounds.granule);
         let facts = self.offset_facts(&access, bounds.granule);
+        let registers = layout.extent(Source::Register);
+        let granule = bounds.granule.min(registers).min(MAX_ACCESS_BYTES / element_bytes).max(1);
         let pieces = match self.known_pieces(&access, &facts)? {
             Some(known) => known,
-            None => self.pieces(node, &access, bounds.granule)?,
+            None => self.pieces(node, &access, granule)?,
         };
         let shared = may_be_shared(&pieces).then_some((memory, facts));
-        let granule = granule_of(&access, bounds.granule);
-        let plan = GlobalPlan { descriptor, advances: access.advances, granule, pieces, shared };
-        self.global_plans.insert(node, plan);
-        Ok(())
+        let plan = AccessPlan::new(Some(descriptor), granule, PlannedPieces::Tile(pieces));
+        Ok(AccessPlan { advances, shared, ..plan })
+    }
+
+    /// Notes that strides keep an access from being as wide as its elements would allow.
+    fn note_split(&mut self, node: Entity, access: &AccessFacts, granule: u32) {
+        if self.kernel.world.get::<Strides>(access.memory).is_none() {
+            return;
+        }
+        let run = access.dims.last().map_or(1, |&dim| access.layout.contiguous_run(dim));
+        let possible = run.clamp(1, MAX_ACCESS_BYTES / access.element_bytes);
+        if granule < possible {
+            let split = SplitAccess { elements: granule, possible, why: Narrowness::Strides };
+            self.emitter.out.splits.push((node, split));
+        }
     }
 
     /// True if the elements beyond the end of `row` certainly lie beyond the memory, where the descriptor's
@@ -215,93 +222,108 @@ impl AddressLayer<'_> {
         Ok((offset, coordinates))
     }
 
-    pub(super) fn pieces(
+    fn pieces(
         &mut self,
         node: Entity,
         access: &AccessFacts,
         granule: u32,
-    ) -> Result<SmallVec<[InstructionPiece; 16]>, Diagnostic> {
-        let layout = access.layout;
-        let mut lanes: SmallVec<[(u32, Operand, Coordinates); 1]> = SmallVec::new();
-        let registers = layout.extent(Source::Register);
-        let granule = granule_of(access, granule);
+    ) -> Result<InstructionPieces, Diagnostic> {
         let mut strides: SmallVec<[(Dim, Option<u32>); 4]> = SmallVec::new();
         for &dim in &access.dims {
             let stride = self.stride_bytes(access.memory, &access.dims, dim, access.element_bytes)?;
             strides.push((dim, self.arena.as_integer(stride).and_then(|s| u32::try_from(s).ok())));
         }
-        let mut masked: SmallVec<[(SmallVec<[u32; 4]>, Operand); 8]> = SmallVec::new();
-        let mut moved: SmallVec<[(usize, Extra, Operand); 16]> = SmallVec::new();
-        let mut scalars: SmallVec<[(Extra, Operand); 16]> = SmallVec::new();
-        let mut outside = None;
-        let count = layout.extent(Source::Replica) * registers.div_ceil(granule);
-        let mut pieces = SmallVec::with_capacity(count as usize);
-        for replica in 0..layout.extent(Source::Replica) {
-            for first in (0..registers).step_by(granule as usize) {
-                let place = layout::Place { replica, register: first, ..layout::Place::default() };
-                let at = |dim: Dim| layout.coordinate(dim, place);
-                let mut key: SmallVec<[u32; 4]> = SmallVec::new();
-                access.selected.iter().for_each(|&dim| key.push(at(dim)));
-                let rows = access.fills.map_or(0, |buffer| swizzled_rows(buffer, at));
-                key.push(rows);
-                let base = match masked.iter().position(|m| m.0 == key) {
-                    Some(known) => known,
-                    None => {
-                        let lane = match lanes.iter().position(|lane| lane.0 == rows) {
-                            Some(known) => known,
-                            None => {
-                                let (offset, coordinates) = self.lane_offset(access, rows)?;
-                                lanes.push((rows, offset, coordinates));
-                                lanes.len() - 1
-                            }
-                        };
-                        let (_, offset, coordinates) = &lanes[lane];
-                        let inside =
-                            self.select_inside(node, access, coordinates, &key, *offset, &mut outside)?;
-                        masked.push((key, inside));
-                        masked.len() - 1
-                    }
-                };
-                let mut extra = Extra::default();
-                for &(dim, stride) in &strides {
-                    match (at(dim), stride) {
-                        (0, _) => {}
-                        (c, Some(stride)) => extra.bytes += c * stride,
-                        (c, None) => extra.dynamic.push((dim, c)),
-                    }
+        let mut shared = SharedOffsets::default();
+        let mut pieces = InstructionPieces::new();
+        for place in instruction_places(access.layout, granule) {
+            let at = |dim: Dim| access.layout.coordinate(dim, place);
+            let mut key: SmallVec<[u32; 4]> = SmallVec::new();
+            access.selected.iter().for_each(|&dim| key.push(at(dim)));
+            key.push(access.fills.map_or(0, |buffer| swizzled_rows(buffer, at)));
+            let base = self.masked_offset(node, access, &mut shared, key)?;
+            let mut extra = Extra::default();
+            for &(dim, stride) in &strides {
+                match (at(dim), stride) {
+                    (0, _) => {}
+                    (c, Some(stride)) => extra.bytes += c * stride,
+                    (c, None) => extra.dynamic.push((dim, c)),
                 }
-                // For a load to LDS it would move the place there as well (CDNA3 ISA guide, "Memory buffer
-                // load to LDS").
-                let immediate = if access.fills.is_some() { 0 } else { extra.bytes % IMMEDIATE_BYTES };
-                extra.bytes -= immediate;
-                let none = extra == Extra::default();
-                let mut piece =
-                    InstructionPiece { offset: masked[base].1, scalar_offset: Operand::ZERO, immediate };
-                if !none && access.vector_only {
-                    piece.offset = match moved.iter().find(|m| m.0 == base && m.1 == extra) {
-                        Some(known) => known.2,
-                        None => {
-                            let bytes = self.extra_bytes(access, &extra)?;
-                            let sum = self.add_uniform(Some(piece.offset), bytes);
-                            moved.push((base, extra, sum));
-                            sum
-                        }
-                    };
-                } else if !none {
-                    piece.scalar_offset = match scalars.iter().find(|s| s.0 == extra) {
-                        Some(known) => known.1,
-                        None => {
-                            let bytes = self.extra_bytes(access, &extra)?;
-                            let register = self.emitter.in_sgpr(bytes);
-                            scalars.push((extra, register));
-                            register
-                        }
-                    };
-                }
-                pieces.push(piece);
             }
+            // For a load to LDS it would move the place there as well (CDNA3 ISA guide, "Memory buffer load to
+            // LDS").
+            let immediate = if access.fills.is_some() { 0 } else { extra.bytes % IMMEDIATE_BYTES };
+            extra.bytes -= immediate;
+            let offset = shared.masked[base].1;
+            let mut piece = InstructionPiece { offset, scalar_offset: Operand::ZERO, immediate, mask: None };
+            if extra != Extra::default() {
+                match access.vector_only {
+                    true => piece.offset = self.further_offset(access, &mut shared, base, extra)?,
+                    false => piece.scalar_offset = self.further_scalar(access, &mut shared, extra)?,
+                }
+            }
+            pieces.push(piece);
         }
         Ok(pieces)
+    }
+
+    /// The number of the vector offset of the pieces that add so much to selected coordinates, and start so
+    /// many rows of the filled buffer after the first, as the last of the numbers says.
+    fn masked_offset(
+        &mut self,
+        node: Entity,
+        access: &AccessFacts,
+        shared: &mut SharedOffsets,
+        key: SmallVec<[u32; 4]>,
+    ) -> Result<usize, Diagnostic> {
+        if let Some(known) = shared.masked.iter().position(|masked| masked.0 == key) {
+            return Ok(known);
+        }
+        let rows = key.last().copied().unwrap_or(0);
+        let lane = match shared.lanes.iter().position(|lane| lane.0 == rows) {
+            Some(known) => known,
+            None => {
+                let (offset, coordinates) = self.lane_offset(access, rows)?;
+                shared.lanes.push((rows, offset, coordinates));
+                shared.lanes.len() - 1
+            }
+        };
+        let (_, offset, coordinates) = &shared.lanes[lane];
+        let inside = self.select_inside(node, access, coordinates, &key, *offset, &mut shared.outside)?;
+        shared.masked.push((key, inside));
+        Ok(shared.masked.len() - 1)
+    }
+
+    /// A vector offset with more added.
+    fn further_offset(
+        &mut self,
+        access: &AccessFacts,
+        shared: &mut SharedOffsets,
+        base: usize,
+        extra: Extra,
+    ) -> Result<Operand, Diagnostic> {
+        if let Some(known) = shared.moved.iter().find(|moved| moved.0 == base && moved.1 == extra) {
+            return Ok(known.2);
+        }
+        let bytes = self.extra_bytes(access, &extra)?;
+        let sum = self.add_uniform(Some(shared.masked[base].1), bytes);
+        shared.moved.push((base, extra, sum));
+        Ok(sum)
+    }
+
+    /// The same as a scalar offset.
+    fn further_scalar(
+        &mut self,
+        access: &AccessFacts,
+        shared: &mut SharedOffsets,
+        extra: Extra,
+    ) -> Result<Operand, Diagnostic> {
+        if let Some(known) = shared.scalars.iter().find(|known| known.0 == extra) {
+            return Ok(known.1);
+        }
+        let bytes = self.extra_bytes(access, &extra)?;
+        let register = self.emitter.in_sgpr(bytes);
+        shared.scalars.push((extra, register));
+        Ok(register)
     }
 
     fn extra_bytes(&mut self, access: &AccessFacts, extra: &Extra) -> Result<Scalar, Diagnostic> {
@@ -350,9 +372,7 @@ impl AddressLayer<'_> {
             let outside = match *outside {
                 Some(register) => register,
                 None => {
-                    let register = self.emitter.vgpr(1);
-                    let value = Scalar::Const(i64::from(OUTSIDE));
-                    self.emitter.with(Opcode::VMovB32, register, &[value]);
+                    let register = self.in_vector(Scalar::Const(i64::from(OUTSIDE)));
                     *outside = Some(register);
                     register
                 }
@@ -363,33 +383,4 @@ impl AddressLayer<'_> {
         }
         Ok(offset)
     }
-
-    fn plan_of(&self, node: Entity) -> Result<&GlobalPlan, Diagnostic> {
-        self.global_plans.get(node).ok_or_else(|| Diagnostic::bug("an access without a plan"))
-    }
-
-    /// Descriptor, elements per instruction and pieces of one expanded access.
-    pub(crate) fn pieces_of(
-        &mut self,
-        expansion: Expansion,
-        registers: u32,
-        memory: Entity,
-    ) -> Result<(Operand, u32, SmallVec<[InstructionPiece; 16]>), Diagnostic> {
-        let plan = self.plan_of(expansion.logical)?;
-        let (descriptor, advances, granule) = (plan.descriptor, plan.advances, plan.granule);
-        let count = (registers / granule) as usize;
-        let first = expansion.replica as usize * count;
-        let mut pieces: SmallVec<[InstructionPiece; 16]> = plan.pieces[first..first + count].into();
-        if advances {
-            let offset = self.iteration_offset(memory, expansion.iteration)?;
-            pieces.iter_mut().for_each(|piece| piece.scalar_offset = offset);
-        }
-        Ok((descriptor, granule, pieces))
-    }
-}
-
-/// Consecutive elements per instruction, where masks allow `most`.
-fn granule_of(access: &AccessFacts, most: u32) -> u32 {
-    let registers = access.layout.extent(Source::Register);
-    most.min(registers).min(MAX_ACCESS_BYTES / access.element_bytes).max(1)
 }

@@ -1,4 +1,4 @@
-//! LDS: addresses of a buffer's accesses, their reads and writes.
+//! Addresses of accesses to the workgroup's own tile of LDS.
 //!
 //! The part of an address that depends on lane and wave is in one VGPR, prepared in front of the loop; the
 //! part of replicas and pieces is in the 16-bit immediate. With a swizzle, units that a replica adds (and
@@ -9,38 +9,24 @@ use bevy_ecs::prelude::*;
 use smallvec::{SmallVec, smallvec};
 
 use super::AddressLayer;
-use super::access::Coordinates;
+use super::access::{
+    AccessPlan, Coordinates, InstructionPiece, InstructionPieces, PlannedPieces, instruction_places,
+};
 use crate::codegen::isa::{Opcode, Operand};
 use crate::codegen::lower::emit::emitter::Scalar;
 use crate::codegen::machine::RegisterFile;
 use crate::ir::diagnostic::Diagnostic;
-use crate::ir::layout::{self, Dim, Layout, Source};
+use crate::ir::layout::{Dim, Layout};
 use crate::ir::node::*;
 use crate::passes::facts::{LdsBuffer, Swizzle, TransposingRead, TurnedUnits};
 use crate::passes::lds::arrange_lds::{access_width, waves_change_phases};
-use crate::passes::loops::expand::Expansion;
 
 /// Immediates of LDS instructions are smaller: they have 16 bits (CDNA3 ISA guide, "LDS instruction fields").
 const IMMEDIATE_REACH: u32 = 1 << 16;
 
-/// Address register and immediate of each instruction.
-type Pieces = SmallVec<[(Operand, u32); 32]>;
-
-/// How the pieces of one logical LDS access are addressed.
-#[derive(Clone, Debug)]
-pub(super) struct LdsPlan {
-    /// Consecutive elements per instruction.
-    elements: u32,
-    /// Address register and immediate, one per replica and piece.
-    pieces: Pieces,
-}
-
 impl AddressLayer<'_> {
-    /// Makes the plan of a logical access at this point of the code.
-    pub(crate) fn plan_lds(&mut self, node: Entity, allocation: Entity) -> Result<(), Diagnostic> {
-        if self.lds_plans.get(node).is_some() {
-            return Ok(());
-        }
+    /// The plan of a logical access at this point of the code.
+    pub(super) fn plan_lds(&mut self, node: Entity, allocation: Entity) -> Result<AccessPlan, Diagnostic> {
         let held = &self.get::<Placement>(node)?.0;
         let elements = match self.kernel.world.get::<TransposingRead>(node) {
             Some(by) => by
@@ -48,41 +34,36 @@ impl AddressLayer<'_> {
                 .ok_or_else(|| Diagnostic::bug("a read of LDS that turns nothing"))?,
             None => held.clone(),
         };
-        let buffer = self.get::<LdsBuffer>(allocation)?.clone();
+        let buffer = self.get::<LdsBuffer>(allocation)?;
         let layout = buffer
             .places_in_rows(elements)
             .ok_or_else(|| Diagnostic::bug("an LDS access of words that lie apart"))?;
-        let address = self.lane_address(&layout, &buffer);
-        let elements = access_width(&buffer, &layout) / buffer.element_bytes;
-        let registers = layout.extent(Source::Register);
+        let address = self.lane_address(&layout, buffer);
+        let granule = access_width(buffer, &layout) / buffer.element_bytes;
         let mut bases: SmallVec<[(u32, Operand); 8]> = smallvec![(0, address)];
-        let count = layout.extent(Source::Replica) * registers.div_ceil(elements);
-        let mut pieces = SmallVec::with_capacity(count as usize);
-        for replica in 0..layout.extent(Source::Replica) {
-            for first in (0..registers).step_by(elements as usize) {
-                let place = layout::Place { replica, register: first, ..layout::Place::default() };
-                let row = row_of(&buffer, |dim| layout.coordinate(dim, place));
-                let column = buffer.dims.last().map_or(0, |&d| layout.coordinate(d, place));
-                let bytes = row * buffer.pitch + column * buffer.element_bytes;
-                let (units, rest) = buffer.swizzle.map_or((0, bytes), |swizzle| {
-                    let exchanged = (bytes % swizzle.span().max(buffer.pitch)) & !(swizzle.unit - 1);
-                    ((swizzle.phase(row) * swizzle.unit) ^ exchanged, bytes - exchanged)
-                });
-                let base = match bases.iter().find(|b| b.0 == units) {
-                    Some(known) => known.1,
-                    None => {
-                        let moved = self.emitter.vgpr(1);
-                        let units_source = Scalar::Const(i64::from(units));
-                        self.emitter.with(Opcode::VXorB32, moved, &[units_source, Scalar::Reg(address)]);
-                        bases.push((units, moved));
-                        moved
-                    }
-                };
-                pieces.push(self.within_reach(base, buffer.offset + rest));
-            }
+        let mut pieces = InstructionPieces::new();
+        for place in instruction_places(&layout, granule) {
+            let row = row_of(buffer, |dim| layout.coordinate(dim, place));
+            let column = buffer.dims.last().map_or(0, |&d| layout.coordinate(d, place));
+            let bytes = row * buffer.pitch + column * buffer.element_bytes;
+            let (units, rest) = buffer.swizzle.map_or((0, bytes), |swizzle| {
+                let exchanged = (bytes % swizzle.span().max(buffer.pitch)) & !(swizzle.unit - 1);
+                ((swizzle.phase(row) * swizzle.unit) ^ exchanged, bytes - exchanged)
+            });
+            let base = match bases.iter().find(|b| b.0 == units) {
+                Some(known) => known.1,
+                None => {
+                    let moved = self.emitter.vgpr(1);
+                    let units_source = Scalar::Const(i64::from(units));
+                    self.emitter.with(Opcode::VXorB32, moved, &[units_source, Scalar::Reg(address)]);
+                    bases.push((units, moved));
+                    moved
+                }
+            };
+            let (offset, immediate) = self.within_reach(base, buffer.offset + rest);
+            pieces.push(InstructionPiece { offset, scalar_offset: Operand::ZERO, immediate, mask: None });
         }
-        self.lds_plans.insert(node, LdsPlan { elements, pieces });
-        Ok(())
+        Ok(AccessPlan::new(None, granule, PlannedPieces::Tile(pieces)))
     }
 
     /// Byte address, inside the buffer, of the first element of the lane.
@@ -149,35 +130,6 @@ impl AddressLayer<'_> {
         let wave_rows = self.emitter.mul(wave_rows, pitch);
         let wave = self.emitter.add(wave_rows, wave_bytes);
         self.add_uniform(address, wave)
-    }
-
-    /// Elements per instruction and pieces of one expanded access, in the copy of the buffer that its
-    /// iteration uses.
-    pub(crate) fn lds_pieces(
-        &mut self,
-        expansion: Expansion,
-        allocation: Entity,
-    ) -> Result<(u32, Pieces), Diagnostic> {
-        let plan = self.lds_plans.get(expansion.logical);
-        let plan = plan.ok_or_else(|| Diagnostic::bug("an LDS access without a plan"))?;
-        let registers = self.get::<Placement>(expansion.logical)?.0.extent(Source::Register);
-        let count = (registers / plan.elements) as usize;
-        let first = expansion.replica as usize * count;
-        let elements = plan.elements;
-        let mut pieces: Pieces = plan.pieces[first..first + count].into();
-        match self.copy_offset(allocation, expansion.iteration)? {
-            Scalar::Const(bytes) => {
-                for piece in &mut pieces {
-                    *piece = self.within_reach(piece.0, piece.1 + bytes as u32);
-                }
-            }
-            place @ Scalar::Reg(_) => {
-                for piece in &mut pieces {
-                    piece.0 = self.moved_address(piece.0, place);
-                }
-            }
-        }
-        Ok((elements, pieces))
     }
 
     /// The columns that a swizzle XORs into those of a row, with units of `unit` columns.

@@ -10,62 +10,69 @@ use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
 
 use super::AddressLayer;
+use super::access::{AccessPlan, instruction_places};
 use super::lds::row_of;
+use crate::codegen::isa::Operand;
 use crate::codegen::lower::emit::emitter::Scalar;
 use crate::ir::diagnostic::Diagnostic;
-use crate::ir::layout::{self, Source};
+use crate::ir::layout::Source;
 use crate::ir::node::*;
 use crate::passes::facts::LdsBuffer;
+use crate::passes::loops::expand::Expansion;
 
 /// Where the loads of one logical node go.
 #[derive(Clone, Debug)]
-pub(crate) struct ToLdsPlan {
+pub(super) struct LdsFill {
     /// The part that depends on the wave, in bytes.
-    pub(crate) wave: Scalar,
+    wave: Scalar,
     /// The part of the buffer and each replica, in bytes.
-    pub(crate) places: SmallVec<[u32; 16]>,
+    places: SmallVec<[u32; 16]>,
 }
 
 impl AddressLayer<'_> {
-    /// Makes the plan of a logical load to LDS at this point of the code.
-    pub(crate) fn plan_load_to_lds(
+    /// The plan of a logical load to LDS at this point of the code.
+    pub(super) fn plan_load_to_lds(
         &mut self,
         node: Entity,
         memory: Entity,
         allocation: Entity,
-    ) -> Result<(), Diagnostic> {
-        if self.to_lds_plans.get(node).is_some() {
-            return Ok(());
-        }
-        let buffer = self.get::<LdsBuffer>(allocation)?.clone();
-        self.plan_global(node, memory, Some(&buffer))?;
-        let layout = self.get::<Placement>(node)?.0.clone();
+    ) -> Result<AccessPlan, Diagnostic> {
+        let buffer = self.get::<LdsBuffer>(allocation)?;
+        let plan = self.plan_global(node, memory, Some(buffer))?;
+        let layout = &self.get::<Placement>(node)?.0;
         let mut wave = Scalar::ZERO;
-        for (&dim, step) in buffer.dims.iter().zip(steps(&buffer)) {
-            let part = self.wave_part(&layout, dim);
-            let bytes = self.emitter.mul(part, Scalar::Const(i64::from(step)));
+        for &dim in &buffer.dims {
+            let part = self.wave_part(layout, dim);
+            let bytes = self.emitter.mul(part, Scalar::Const(i64::from(buffer.stride(dim))));
             wave = self.emitter.add(wave, bytes);
         }
-        let place_of = |replica: u32| {
-            let place = layout::Place { replica, ..layout::Place::default() };
+        let starts = instruction_places(layout, layout.extent(Source::Register));
+        let place_of = |place| {
             let column = buffer.dims.last().map_or(0, |&dim| layout.coordinate(dim, place));
-            let row = row_of(&buffer, |dim| layout.coordinate(dim, place));
+            let row = row_of(buffer, |dim| layout.coordinate(dim, place));
             buffer.offset + row * buffer.pitch + column * buffer.element_bytes
         };
-        let places = (0..layout.extent(Source::Replica)).map(place_of).collect();
-        self.to_lds_plans.insert(node, ToLdsPlan { wave, places });
-        Ok(())
+        Ok(AccessPlan { fill: Some(LdsFill { wave, places: starts.map(place_of).collect() }), ..plan })
     }
-}
 
-/// Bytes from one coordinate of each dimension of a buffer to the next.
-pub(crate) fn steps(buffer: &LdsBuffer) -> SmallVec<[u32; 4]> {
-    let (mut steps, mut step) = (SmallVec::<[u32; 4]>::new(), buffer.pitch);
-    steps.push(buffer.element_bytes);
-    for &extent in buffer.extents.iter().rev().skip(1) {
-        steps.push(step);
-        step *= extent;
+    /// Where in LDS the data of an expanded load go: a register, if it needs one, and what is added to it.
+    pub(crate) fn filled_place(
+        &mut self,
+        expansion: Expansion,
+        allocation: Entity,
+    ) -> Result<(Option<Operand>, Scalar), Diagnostic> {
+        let fill = self.plan_of(expansion.logical)?.fill.as_ref();
+        let fill = fill.ok_or_else(|| Diagnostic::bug("a load to LDS without a place there"))?;
+        let (wave, place) = (fill.wave, i64::from(fill.places[expansion.replica as usize]));
+        let (base, place) = match (wave, self.copy_offset(allocation, expansion.iteration)?) {
+            (Scalar::Reg(wave), Scalar::Reg(copy)) => {
+                (Some(self.moved_address(wave, Scalar::Reg(copy))), place)
+            }
+            (Scalar::Reg(base), Scalar::Const(bytes)) | (Scalar::Const(bytes), Scalar::Reg(base)) => {
+                (Some(base), place + bytes)
+            }
+            (Scalar::Const(wave), Scalar::Const(copy)) => (None, place + wave + copy),
+        };
+        Ok((base, Scalar::Const(place)))
     }
-    steps.reverse();
-    steps
 }

@@ -1,23 +1,171 @@
 //! Coordinates of the elements of a mapped access, as expressions over the places that hold them: lane, wave,
 //! workgroup and iteration.
 
+use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
 
 use super::AddressLayer;
+use super::mapped::Conditions;
 use super::mapped_values::PlaceSymbol;
+use crate::ir::diagnostic::Diagnostic;
 use crate::ir::expr::{Expr, ExprError, SymExpr, Symbol};
 use crate::ir::layout::{Dim, Layout, Mode, Source};
+use crate::ir::mapping::{Mapping, operand_symbol};
+use crate::ir::node::*;
+use crate::passes::facts::{Bounds, LdsBuffer};
+use crate::passes::layout::element_layouts::MAX_ACCESS_BYTES;
+
+/// Dimensions, each with the symbol of the coordinate along it, and that coordinate.
+pub(super) type ValueCoordinates = SmallVec<[(Dim, Symbol, Expr); 4]>;
+
+/// A mapped access as expressions.
+pub(super) struct MappedExpressions {
+    pub(super) element_bytes: u32,
+    /// The most bytes that the place of an instruction has to be a multiple of.
+    pub(super) most_aligned: u32,
+    pub(super) layout: Layout,
+    /// Dimensions of the value; the symbol of the coordinate along each, and that coordinate in terms of
+    /// lanes, waves, workgroups and iterations, without what register and replica add. Of an access of LDS
+    /// also the coordinates inside the workgroup's tile.
+    pub(super) dims: ValueCoordinates,
+    /// The address in bytes over these symbols.
+    pub(super) address: Expr,
+    /// Conditions over them.
+    pub(super) conditions: Conditions,
+    /// Layouts of the operands of the mapping.
+    pub(super) operands: SmallVec<[Layout; 2]>,
+}
 
 impl AddressLayer<'_> {
+    /// A mapped access as expressions.
+    pub(super) fn mapped_access(
+        &mut self,
+        node: Entity,
+        memory: Entity,
+    ) -> Result<MappedExpressions, Diagnostic> {
+        let operands = &self.get::<Operands>(node)?.0;
+        let op = *self.get::<Op>(node)?;
+        let typed = if op.is_write() { operands.first().copied().unwrap_or(node) } else { node };
+        let others = &operands[op.values_in_front()..operands.len() - 1];
+        let layout = self.get::<Placement>(node)?.0.clone();
+        let value_dims = &self.get::<ValueType>(typed)?.dims;
+        let held = self.operand_layouts(others).map_err(|e| self.unmappable(e))?;
+        let dims = self.value_coordinates(&layout, value_dims).map_err(|e| self.unmappable(e))?;
+        // LDS wants more than dwords of its widest accesses: those that are not aligned take many turns.
+        let in_lds = self.kernel.world.get::<LdsBuffer>(memory).is_some();
+        let mut access = MappedExpressions {
+            element_bytes: self.element_bytes(memory)?,
+            most_aligned: if in_lds { MAX_ACCESS_BYTES } else { 4 },
+            layout,
+            dims,
+            address: Expr::ZERO,
+            conditions: SmallVec::new(),
+            operands: held,
+        };
+        let coordinates = self.add_address(node, memory, &mut access)?;
+        self.add_conditions(node, memory, &coordinates, &mut access).map_err(|e| self.unmappable(e))?;
+        Ok(access)
+    }
+
+    /// Layouts of the operands of a mapping, whose elements are any numbers of 32 bits.
+    fn operand_layouts(&mut self, operands: &[Entity]) -> Result<SmallVec<[Layout; 2]>, ExprError> {
+        let mut held = SmallVec::new();
+        for (number, &other) in operands.iter().enumerate() {
+            self.arena.assume_range(operand_symbol(number), i64::from(i32::MIN)..=i64::from(i32::MAX))?;
+            held.push(self.kernel.world.get::<Placement>(other).map(|p| p.0.clone()).unwrap_or_default());
+        }
+        Ok(held)
+    }
+
+    fn value_coordinates(&mut self, layout: &Layout, dims: &[Dim]) -> Result<ValueCoordinates, ExprError> {
+        let mut coordinates = ValueCoordinates::new();
+        for &dim in dims {
+            let entry = self.kernel.geometry.dim(dim);
+            let symbol = Symbol::new(&format!("%at {}", entry.symbol.name()));
+            let last = entry.static_size.map_or(i64::from(i32::MAX), i64::from) - 1;
+            self.arena.assume_range(symbol, 0..=last)?;
+            coordinates.push((dim, symbol, self.coordinate_of(layout, dim)?));
+        }
+        Ok(coordinates)
+    }
+
+    /// Gives an access its address; returns the coordinates in the memory.
+    fn add_address(
+        &mut self,
+        node: Entity,
+        memory: Entity,
+        access: &mut MappedExpressions,
+    ) -> Result<SmallVec<[Expr; 4]>, Diagnostic> {
+        let mapping = self.get::<Mapping>(node)?;
+        let memory_dims = &self.get::<ValueType>(memory)?.dims;
+        let buffer = self.kernel.world.get::<LdsBuffer>(memory);
+        let geometry = self.kernel.geometry;
+        let named = mapping.replaced(&|symbol| {
+            let found = access.dims.iter().find(|d| geometry.dim(d.0).symbol == symbol);
+            found.map(|d| SymExpr::from(d.1))
+        });
+        let mut coordinates = SmallVec::new();
+        for ((coordinate, &dim), written) in named.0.iter().zip(memory_dims).zip(&mapping.0) {
+            let coordinate = coordinate.intern(self.arena).map_err(|e| self.unmappable(e))?;
+            coordinates.push(coordinate);
+            let (place, stride) = match buffer {
+                None => (coordinate, self.stride_bytes(memory, memory_dims, dim, access.element_bytes)?),
+                Some(buffer) => {
+                    let within = self.within_tile(&access.layout, dim, written, &mut access.dims);
+                    let within = within.map_err(|e| self.unmappable(e))?;
+                    (within.unwrap_or(coordinate), self.arena.int(buffer.stride(dim).into()))
+                }
+            };
+            let part = self.arena.mul(place, stride).map_err(|e| self.unmappable(e))?;
+            access.address = self.arena.add(access.address, part).map_err(|e| self.unmappable(e))?;
+        }
+        Ok(coordinates)
+    }
+
+    /// Gives an access, of a memory at these coordinates, what has to hold of its elements.
+    fn add_conditions(
+        &mut self,
+        node: Entity,
+        memory: Entity,
+        coordinates: &[Expr],
+        access: &mut MappedExpressions,
+    ) -> Result<(), ExprError> {
+        let world = self.kernel.world;
+        let op = |node: Entity| world.get::<Op>(node).copied();
+        let is_update = |op: Option<Op>| matches!(op, Some(Op::Atomic(_)));
+        let written = world.get::<Operands>(node).and_then(|operands| operands.0.first().copied());
+        // Of what an update gives back, the first copy alone is known.
+        let of_update = op(node) == Some(Op::Write) && written.is_some_and(|value| is_update(op(value)));
+        if of_update || is_update(op(node)) {
+            let copies = |mode: &Mode| mode.dim.is_none().then_some(1);
+            let parts = self.digits_of(&access.layout, &copies)?;
+            let copy = self.sum(parts)?;
+            access.conditions.push((copy, self.arena.int(1)));
+        }
+        let (Some(bounds), Some(ty)) = (world.get::<Bounds>(node), world.get::<ValueType>(memory)) else {
+            return Ok(());
+        };
+        let geometry = self.kernel.geometry;
+        for &(dim, symbol, _) in access.dims.iter().filter(|d| bounds.masks.contains(&d.0)) {
+            access.conditions.push((self.arena.symbol(symbol), geometry.dim(dim).size));
+        }
+        for (&coordinate, &dim) in coordinates.iter().zip(&ty.dims) {
+            if bounds.outside.contains(&dim) {
+                access.conditions.push((coordinate, geometry.dim(dim).size));
+            }
+        }
+        Ok(())
+    }
+
     /// The coordinate inside the workgroup's tile along a dimension that is divided; nothing along others. It
     /// is `written` in terms of the value's own element along it, or along a dimension that follows it or
     /// that it follows, which is divided alike.
-    pub(super) fn within_tile(
+    fn within_tile(
         &mut self,
         layout: &Layout,
         dim: Dim,
         written: &SymExpr,
-        dims: &mut SmallVec<[(Dim, Symbol, Expr); 4]>,
+        dims: &mut ValueCoordinates,
     ) -> Result<Option<Expr>, ExprError> {
         let alike = |known: &&(Dim, Symbol, Expr)| {
             self.kernel.geometry.loop_dim(known.0) == self.kernel.geometry.loop_dim(dim)
@@ -44,7 +192,7 @@ impl AddressLayer<'_> {
     }
 
     /// The coordinate along a dimension, without what register and replica add.
-    pub(super) fn coordinate_of(&mut self, layout: &Layout, dim: Dim) -> Result<Expr, ExprError> {
+    fn coordinate_of(&mut self, layout: &Layout, dim: Dim) -> Result<Expr, ExprError> {
         let mut parts: SmallVec<[Expr; 8]> = SmallVec::new();
         let entry = self.kernel.geometry.dim(dim);
         if let Some((axis, tile)) = entry.workgroup {
@@ -74,7 +222,7 @@ impl AddressLayer<'_> {
     }
 
     /// The digits of lane and wave for which `step` gives a number, times that number.
-    pub(super) fn digits_of(
+    fn digits_of(
         &mut self,
         layout: &Layout,
         step: &dyn Fn(&Mode) -> Option<u32>,
@@ -100,7 +248,7 @@ impl AddressLayer<'_> {
         Ok(parts)
     }
 
-    pub(crate) fn sum(&mut self, parts: SmallVec<[Expr; 8]>) -> Result<Expr, ExprError> {
+    fn sum(&mut self, parts: SmallVec<[Expr; 8]>) -> Result<Expr, ExprError> {
         parts.into_iter().try_fold(Expr::ZERO, |sum, part| self.arena.add(sum, part))
     }
 

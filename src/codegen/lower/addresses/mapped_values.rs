@@ -14,6 +14,7 @@ use smallvec::SmallVec;
 use super::AddressLayer;
 use crate::codegen::isa::{Opcode, Operand};
 use crate::codegen::lower::emit::emitter::{MOST_DIVIDED, Scalar, magic_divisor};
+use crate::codegen::lower::values::scalars::lcm;
 use crate::ir::diagnostic::{Diagnostic, Kind};
 use crate::ir::expr::{Atom, Expr, ExprError, Range, Rational, Symbol};
 use crate::ir::facts::Iteration;
@@ -92,8 +93,6 @@ pub(super) struct MappedState {
     pub(super) outside: SmallVec<[Operand; 1]>,
     /// Values that others may differ from by a constant.
     bases: Vec<(Expr, Option<Iteration>, Operand)>,
-    /// Buffer descriptors by memory, uniform offset and bias.
-    pub(super) descriptors: Vec<(Entity, Expr, i64, Operand)>,
 }
 
 /// How much of it is valid at a point of the code.
@@ -102,17 +101,11 @@ pub(super) struct MappedScope {
     known: usize,
     bases: usize,
     outside: usize,
-    descriptors: usize,
 }
 
 impl MappedState {
     pub(super) fn scope(&self) -> MappedScope {
-        MappedScope {
-            known: self.known.len(),
-            bases: self.bases.len(),
-            outside: self.outside.len(),
-            descriptors: self.descriptors.len(),
-        }
+        MappedScope { known: self.known.len(), bases: self.bases.len(), outside: self.outside.len() }
     }
 
     pub(super) fn leave(&mut self, scope: MappedScope) {
@@ -121,7 +114,6 @@ impl MappedState {
         }
         self.bases.truncate(scope.bases);
         self.outside.truncate(scope.outside);
-        self.descriptors.truncate(scope.descriptors);
     }
 }
 
@@ -473,13 +465,6 @@ impl AddressLayer<'_> {
 
     /// The least common denominator of the coefficients.
     pub(super) fn denominator(&self, e: Expr) -> i64 {
-        let lcm = |a: i64, b: i64| {
-            let (mut x, mut y) = (a, b);
-            while y != 0 {
-                (x, y) = (y, x % y);
-            }
-            a / x * b
-        };
         let own = *self.arena.constant(e).denom();
         self.arena.terms(e).fold(own, |all, (coefficient, _)| lcm(all, *coefficient.denom()))
     }

@@ -7,12 +7,31 @@
 use smallvec::SmallVec;
 
 use super::AddressLayer;
-use super::mapped::{MappedDraft, MappedExpressions};
+use super::access::instruction_places;
+use super::mapped::Conditions;
+use super::mapped_places::MappedExpressions;
 use super::mapped_values::PlaceSymbol;
 use crate::codegen::lower::lowered::Narrowness;
 use crate::ir::expr::{Expr, ExprError, Symbol};
 use crate::ir::layout::{self, Dim, Layout, Source};
 use crate::ir::mapping::operand_symbol;
+
+/// The accesses of a width, and what keeps them from being wider.
+pub(super) struct Drafts {
+    /// Elements per instruction.
+    pub(super) granule: u32,
+    /// How many of them side by side are the same.
+    pub(super) repeats: u32,
+    /// What each instruction accesses.
+    pub(super) pieces: Vec<MappedDraft>,
+    pub(super) why: Option<Narrowness>,
+}
+
+/// The address and the conditions of the elements of one instruction.
+pub(super) struct MappedDraft {
+    pub(super) address: Expr,
+    pub(super) conditions: Conditions,
+}
 
 /// What one instruction accesses.
 #[derive(Copy, Clone, Debug)]
@@ -21,55 +40,46 @@ struct AccessWidth {
     granule: u32,
     /// How many of them side by side are the same.
     repeats: u32,
-    /// Of an element.
-    bytes: u32,
 }
 
 impl AddressLayer<'_> {
-    /// The widest instructions that the algebra allows, of at most `widest` elements, what each of them
-    /// accesses, and what keeps them from being as wide as the elements in a row.
-    pub(super) fn drafts(
-        &mut self,
-        access: &MappedExpressions,
-        bytes: u32,
-        widest: u32,
-    ) -> Result<(u32, Vec<MappedDraft>, Option<Narrowness>), ExprError> {
+    /// The widest instructions that the algebra allows, of at most `widest` elements.
+    pub(super) fn drafts(&mut self, access: &MappedExpressions, widest: u32) -> Result<Drafts, ExprError> {
         let layout = &access.layout;
         let along = access.dims.iter().find(|d| layout.contiguous_run(d.0) > 1);
         let run = along.map_or(1, |d| layout.contiguous_run(d.0));
         // If all that depends on the coordinate are multiples of more than an element, neighbours lie apart.
         let unit = along.and_then(|&(_, symbol, _)| self.arena.unit_along(access.address, symbol));
         let (mut granule, mut why) = match unit {
-            Some(unit) if i64::from(bytes) % unit != 0 => (1, Some(Narrowness::Apart)),
+            Some(unit) if i64::from(access.element_bytes) % unit != 0 => (1, Some(Narrowness::Apart)),
             _ => ((1 << run.trailing_zeros()).min(widest), None),
         };
         let lanes = along.map(|d| d.0);
         loop {
-            match self.drafts_of(access, lanes, AccessWidth { granule, repeats: 1, bytes })? {
-                Ok(drafts) => return Ok((granule, drafts, why)),
+            match self.drafts_of(access, lanes, AccessWidth { granule, repeats: 1 })? {
+                Ok(pieces) => return Ok(Drafts { granule, repeats: 1, pieces, why }),
                 Err(narrow) => (granule, why) = (granule / 2, Some(narrow)),
             }
         }
     }
 
-    /// The same where neighbours along a dimension are one element: elements per instruction, how many of
-    /// them are the same, and what each instruction accesses. `None` if it is not certain for any number.
+    /// The same where neighbours along a dimension are one element; `None` if that is not certain for any
+    /// number of them.
     pub(super) fn repeated_drafts(
         &mut self,
         access: &MappedExpressions,
-        bytes: u32,
         widest: u32,
-    ) -> Result<Option<(u32, u32, Vec<MappedDraft>)>, ExprError> {
+    ) -> Result<Option<Drafts>, ExprError> {
         // Wider elements fill registers of their own.
         let along = access.dims.iter().find(|d| access.layout.contiguous_run(d.0) > 1).map(|d| d.0);
-        let Some(dim) = along.filter(|_| bytes < 4) else { return Ok(None) };
+        let Some(dim) = along.filter(|_| access.element_bytes < 4) else { return Ok(None) };
         let mut granule = 1 << access.layout.contiguous_run(dim).min(widest).trailing_zeros();
         while granule > 1 {
             let mut repeats = 2;
             while repeats <= granule {
-                let width = AccessWidth { granule, repeats, bytes };
-                if let Ok(drafts) = self.drafts_of(access, Some(dim), width)? {
-                    return Ok(Some((granule, repeats, drafts)));
+                let width = AccessWidth { granule, repeats };
+                if let Ok(pieces) = self.drafts_of(access, Some(dim), width)? {
+                    return Ok(Some(Drafts { granule, repeats, pieces, why: None }));
                 }
                 repeats *= 2;
             }
@@ -87,18 +97,15 @@ impl AddressLayer<'_> {
         width: AccessWidth,
     ) -> Result<Result<Vec<MappedDraft>, Narrowness>, ExprError> {
         let mut drafts = Vec::new();
-        for replica in 0..access.layout.extent(Source::Replica) {
-            for register in (0..access.layout.extent(Source::Register)).step_by(width.granule as usize) {
-                let place = layout::Place { replica, register, ..layout::Place::default() };
-                let draft = self.draft(access, place, None)?;
-                if let Some(dim) = along
-                    && width.granule > 1
-                    && let Some(narrow) = self.narrowness(access, place, &draft, dim, width)?
-                {
-                    return Ok(Err(narrow));
-                }
-                drafts.push(draft);
+        for place in instruction_places(&access.layout, width.granule) {
+            let draft = self.draft(access, place, None)?;
+            if let Some(dim) = along
+                && width.granule > 1
+                && let Some(narrow) = self.narrowness(access, place, &draft, dim, width)?
+            {
+                return Ok(Err(narrow));
             }
+            drafts.push(draft);
         }
         Ok(Ok(drafts))
     }
@@ -148,14 +155,14 @@ impl AddressLayer<'_> {
     }
 
     /// The reason why one instruction cannot access the elements along `dim` from a place on, if there is
-    /// one: they have to lie side by side, start at a whole dword, and be inside or outside together.
+    /// one: they have to lie side by side, start at a whole dword or more, and be inside or outside together.
     fn narrowness(
         &mut self,
         access: &MappedExpressions,
         place: layout::Place,
         first: &MappedDraft,
         dim: Dim,
-        AccessWidth { granule, repeats, bytes }: AccessWidth,
+        AccessWidth { granule, repeats }: AccessWidth,
     ) -> Result<Option<Narrowness>, ExprError> {
         let depends = |layout: &Layout| layout.of_source(Source::Register).any(|mode| mode.dim == Some(dim));
         if access.operands.iter().any(depends) {
@@ -165,16 +172,16 @@ impl AddressLayer<'_> {
         self.arena.assume_range(symbol, 0..=i64::from(granule) - 1)?;
         let step = self.arena.symbol(symbol);
         let other = self.draft(access, place, Some((dim, step)))?;
-        let scale = self.arena.int(i64::from(bytes));
+        let scale = self.arena.int(i64::from(access.element_bytes));
         let repeated = self.arena.int(i64::from(repeats));
         let own = if repeats == 1 { step } else { self.arena.floor_div(step, repeated)? };
         let expected = self.arena.mul(own, scale)?;
         let expected = self.arena.add(first.address, expected)?;
-        let dword = i64::from((granule / repeats * bytes).min(4));
+        let aligned = i64::from((granule / repeats * access.element_bytes).min(access.most_aligned));
         if other.address != expected {
             return Ok(Some(Narrowness::Apart));
         }
-        if !self.arena.is_multiple_of(first.address, dword) {
+        if !self.arena.is_multiple_of(first.address, aligned) {
             return Ok(Some(Narrowness::Unaligned));
         }
         if other.conditions.len() != first.conditions.len() {

@@ -1,32 +1,38 @@
-//! Plans of accesses: which one an access has, where it is made, and what an expanded access takes of it.
+//! Plans of accesses: who makes which, where they are made, and what an expanded access takes of its own.
 
 use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
 
 use super::AddressLayer;
-use super::access::InstructionPiece;
-use crate::codegen::isa::Operand;
+use super::access::{AccessPlan, AddressedAccess, InstructionPieces, PlannedPieces, space_of};
+use super::mapped_values::LateFacts;
+use crate::codegen::lower::emit::emitter::Scalar;
 use crate::ir::diagnostic::Diagnostic;
+use crate::ir::layout::Source;
 use crate::ir::mapping::Mapping;
 use crate::ir::node::*;
 use crate::ir::nodes::ExpandedNodeItem;
-use crate::passes::loops::expand::Expansion;
+use crate::ir::types::AddressSpace;
 
 impl AddressLayer<'_> {
-    /// Prepares the addresses of an access, if that is still to be done; returns the operation of its memory.
-    pub(crate) fn plan(&mut self, access: &ExpandedNodeItem) -> Result<Op, Diagnostic> {
-        let (logical, memory) = (access.expansion()?.logical, access.memory()?);
-        let memory_op = *self.get::<Op>(memory)?;
-        match (access.op, memory_op) {
-            (Op::GlobalToShared, _) => self.plan_load_to_lds(logical, access.operands.at(0)?, memory),
-            (_, Op::Allocate) if self.kernel.world.get::<Mapping>(logical).is_some() => {
-                self.plan_mapped_lds(logical, memory)
-            }
-            (_, Op::Allocate) => self.plan_lds(logical, memory),
-            _ if self.kernel.world.get::<Mapping>(logical).is_some() => self.plan_mapped(logical, memory),
-            _ => self.plan_global(logical, memory, None),
-        }?;
-        Ok(memory_op)
+    /// Prepares the addresses of an access, if that is still to be done.
+    pub(crate) fn plan(&mut self, access: &ExpandedNodeItem) -> Result<(), Diagnostic> {
+        let logical = access.expansion()?.logical;
+        if self.plans.get(logical).is_none() {
+            let memory = access.memory()?;
+            let in_lds = *self.get::<Op>(memory)? == Op::Allocate;
+            let plan = if *access.op == Op::GlobalToShared {
+                self.plan_load_to_lds(logical, access.operands.at(0)?, memory)
+            } else if self.kernel.world.get::<Mapping>(logical).is_some() {
+                self.plan_mapped(logical, memory)
+            } else if in_lds {
+                self.plan_lds(logical, memory)
+            } else {
+                self.plan_global(logical, memory, None)
+            }?;
+            self.plans.insert(logical, plan);
+        }
+        Ok(())
     }
 
     /// Prepares the addresses of all accesses of the body in front of it.
@@ -53,17 +59,62 @@ impl AddressLayer<'_> {
         Ok(())
     }
 
-    /// Descriptor, elements per instruction and pieces of one expanded access of global memory.
-    pub(crate) fn global_pieces(
-        &mut self,
-        node: Entity,
-        expansion: Expansion,
-        registers: u32,
-        memory: Entity,
-    ) -> Result<(Operand, u32, SmallVec<[InstructionPiece; 16]>), Diagnostic> {
-        match self.is_mapped(expansion.logical) {
-            true => self.mapped_pieces(node, expansion, registers),
-            false => self.pieces_of(expansion, registers, memory),
+    /// The plan of a logical access.
+    pub(super) fn plan_of(&self, logical: Entity) -> Result<&AccessPlan, Diagnostic> {
+        self.plans.get(logical).ok_or_else(|| Diagnostic::bug("an access without a plan"))
+    }
+
+    /// Where the memory of a logical access is.
+    pub(crate) fn space_of(&self, logical: Entity) -> Result<AddressSpace, Diagnostic> {
+        Ok(space_of(self.plan_of(logical)?.descriptor))
+    }
+
+    /// Whether the coordinates of an access are expressions.
+    pub(crate) fn is_mapped(&self, logical: Entity) -> Result<bool, Diagnostic> {
+        Ok(matches!(self.plan_of(logical)?.pieces, PlannedPieces::Mapped(_)))
+    }
+
+    /// Descriptor, width and pieces of one expanded access, in the iteration that it belongs to.
+    pub(crate) fn addressed(&mut self, access: &ExpandedNodeItem) -> Result<AddressedAccess, Diagnostic> {
+        let expansion = access.expansion()?;
+        let registers = self.get::<Placement>(expansion.logical)?.0.extent(Source::Register);
+        let plan = self.plan_of(expansion.logical)?;
+        let (descriptor, granule, repeats) = (plan.descriptor, plan.granule, plan.repeats);
+        let count = (registers / granule) as usize;
+        let own = expansion.replica as usize * count..(expansion.replica as usize + 1) * count;
+        let (advances, is_fill) = (plan.advances, plan.fill.is_some());
+        let mut pieces = InstructionPieces::new();
+        let mut mapped = Vec::new();
+        match &plan.pieces {
+            PlannedPieces::Tile(planned) => pieces = planned[own].into(),
+            PlannedPieces::Mapped(planned) => mapped = planned[own].to_vec(),
         }
+        if !mapped.is_empty() {
+            let operands = &access.operands.0;
+            let others = &operands[access.op.values_in_front()..operands.len() - 1];
+            let late = LateFacts { iteration: expansion.iteration, operands: SmallVec::from_slice(others) };
+            for piece in &mapped {
+                let piece = match descriptor {
+                    Some(_) => self.piece_in_memory(piece, &late)?,
+                    None => self.piece_in_lds(piece, &late)?,
+                };
+                pieces.push(piece);
+            }
+        }
+        if descriptor.is_none() {
+            let copy = self.copy_offset(access.memory()?, expansion.iteration)?;
+            for piece in &mut pieces {
+                match copy {
+                    Scalar::Const(bytes) => piece.immediate += bytes as u32,
+                    Scalar::Reg(_) => piece.offset = self.moved_address(piece.offset, copy),
+                }
+                (piece.offset, piece.immediate) = self.within_reach(piece.offset, piece.immediate);
+            }
+        } else if advances {
+            let memory = if is_fill { access.operands.at(0)? } else { access.memory()? };
+            let offset = self.iteration_offset(memory, expansion.iteration)?;
+            pieces.iter_mut().for_each(|piece| piece.scalar_offset = offset);
+        }
+        Ok(AddressedAccess { descriptor, granule, repeats, pieces })
     }
 }

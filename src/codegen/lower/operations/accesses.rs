@@ -1,39 +1,125 @@
-//! Accesses to memory: which of the ways to load, store and update one takes.
+//! Accesses to memory: loads and stores of global memory and of LDS, and loads from global memory straight
+//! into LDS.
+//!
+//! A store of a value of which lanes or waves hold copies is made by the first of them.
+//!
+//! A buffer of LDS of the author's is `Op::Allocate` at the beginning of a kernel. Its accesses have bounds
+//! like those of global memory, and `arrange_lds` leaves it in its declared order without swizzle. A loop
+//! that keeps such a buffer is not pipelined.
 
 use bevy_ecs::prelude::*;
 
 use super::OperationLayer;
+use super::memory_instructions::{load, transposing_read};
+use crate::codegen::isa::{Inst, Opcode, Operand};
+use crate::codegen::lower::emit::emitter::Scalar;
+use crate::codegen::lower::values::places::ValuePlace;
 use crate::ir::diagnostic::Diagnostic;
+use crate::ir::layout::Source;
 use crate::ir::node::*;
 use crate::ir::nodes::ExpandedNodeItem;
+use crate::ir::types::AddressSpace;
+use crate::passes::facts::{TransposingRead, TurnedUnits};
 
 impl OperationLayer<'_> {
     /// Writes an access to memory.
-    pub(crate) fn access(&mut self, node: Entity, expanded: &ExpandedNodeItem) -> Result<(), Diagnostic> {
-        let operands = &expanded.operands.0[..];
-        let (memory, expansion) = (expanded.memory()?, expanded.expansion()?);
-        let in_lds = self.plan(expanded)? == Op::Allocate;
-        if let Op::Atomic(op) = *expanded.op {
-            let values = &operands[..op.values()];
-            return match in_lds {
-                true => self.atomic_lds(node, op, expansion, values, memory),
-                false => self.atomic(node, op, expansion, values, memory),
-            };
+    pub(crate) fn access(&mut self, node: Entity, access: &ExpandedNodeItem) -> Result<(), Diagnostic> {
+        self.plan(access)?;
+        if let Op::Atomic(op) = *access.op {
+            self.update(node, op, access)
+        } else if *access.op == Op::GlobalToShared {
+            self.load_to_lds(access)
+        } else if access.op.is_write() {
+            self.store(access)
+        } else {
+            self.load(node, access)
         }
-        if *expanded.op == Op::GlobalToShared {
-            return self.load_to_lds(expansion, operands[0], operands[1]);
-        }
-        match (expanded.op.is_write(), in_lds) {
-            (false, true) if self.is_mapped_in_lds(expansion.logical) => {
-                self.read_lds_mapped(node, expansion, memory)
+    }
+
+    /// Emits the loads of one expanded read and notes where its value is.
+    fn load(&mut self, node: Entity, access: &ExpandedNodeItem) -> Result<(), Diagnostic> {
+        let (bytes, logical) = (self.element_bytes(access.memory()?)?, access.expansion()?.logical);
+        let addressed = self.addressed(access)?;
+        let loaded = addressed.granule / addressed.repeats * bytes;
+        let turning = match addressed.space() {
+            AddressSpace::Shared => self.kernel.world.get::<TransposingRead>(logical),
+            AddressSpace::Global | AddressSpace::Register => None,
+        };
+        let op = match turning {
+            Some(by) => {
+                let bits = by.bits(self.kernel.world.get::<TurnedUnits>(logical));
+                transposing_read(self.target, bits)?
             }
-            (true, true) if self.is_mapped_in_lds(expansion.logical) => {
-                self.write_lds_mapped(node, expansion, operands[0], memory)
+            None => load(addressed.space(), loaded)?,
+        };
+        let total = addressed.pieces.len() as u32 * addressed.granule * bytes;
+        let value = self.emitter.vgpr(total.div_ceil(4));
+        let parts = match addressed.repeats {
+            1 => self.parts(value, total, loaded),
+            repeats => self.repeated_parts(value, total, loaded, [bytes, repeats]),
+        };
+        let buffer = addressed.descriptor.map(|descriptor| (descriptor, self.cache_bits(logical)));
+        for (piece, &dst) in addressed.pieces.iter().zip(&parts.registers) {
+            match buffer {
+                Some(buffer) => self.buffer_access(op, dst, piece, buffer),
+                None => {
+                    self.clear_for(piece, dst, loaded.div_ceil(4));
+                    self.lds_access(op, &[dst, piece.offset], piece);
+                }
             }
-            (false, true) => self.read_lds(node, expansion, memory),
-            (false, false) => self.load_global(node, expansion, memory),
-            (true, true) => self.write_lds(expansion, operands[0], memory),
-            (true, false) => self.store_global(node, expansion, operands[0], memory),
         }
+        self.finish_later(node, parts.joins);
+        self.set_place(node, ValuePlace::Registers(value));
+        Ok(())
+    }
+
+    /// Emits the stores of one expanded write.
+    fn store(&mut self, access: &ExpandedNodeItem) -> Result<(), Diagnostic> {
+        let (memory, logical) = (access.memory()?, access.expansion()?.logical);
+        let bytes = self.element_bytes(memory)?;
+        let registers = self.get::<Placement>(logical)?.0.extent(Source::Register);
+        let value = self.in_registers(access.operands.at(0)?, registers, bytes)?;
+        let addressed = self.addressed(access)?;
+        let buffer = addressed.descriptor.map(|descriptor| (descriptor, self.cache_bits(logical)));
+        let stored = addressed.granule * bytes;
+        let first = self.emitter.mark().inst;
+        for (piece, at) in addressed.pieces.iter().zip(0..) {
+            let (op, data) = self.store_of(addressed.space(), value, at * stored, stored)?;
+            match buffer {
+                Some(buffer) => self.buffer_access(op, data, piece, buffer),
+                None => self.lds_access(op, &[piece.offset, data], piece),
+            }
+        }
+        if buffer.is_some() {
+            self.emitter.out.written.insert(memory);
+        } else if !self.is_mapped(logical)? {
+            self.emitter.put_off_writes(memory, first);
+        }
+        Ok(())
+    }
+
+    /// Emits a load from global memory straight into LDS. M0 is set by the scalar unit in front of each: the
+    /// part of the address that depends on the wave and the copy of the buffer is in one SGPR.
+    fn load_to_lds(&mut self, access: &ExpandedNodeItem) -> Result<(), Diagnostic> {
+        let expansion = access.expansion()?;
+        let bytes = self.element_bytes(access.operands.at(0)?)?;
+        let addressed = self.addressed(access)?;
+        let op = match addressed.granule * bytes {
+            4 => Opcode::BufferLoadDwordLds,
+            16 => Opcode::BufferLoadDwordx4Lds,
+            bytes => return Err(Diagnostic::bug(format!("a load of {bytes} bytes to LDS"))),
+        };
+        let (&[piece], Some(descriptor)) = (&addressed.pieces[..], addressed.descriptor) else {
+            return Err(Diagnostic::bug("a load to LDS in pieces"));
+        };
+        let (base, place) = self.filled_place(expansion, access.memory()?)?;
+        match base {
+            None => self.emitter.with(Opcode::SMovB32, Operand::M0, &[place]),
+            Some(base) => self.emitter.with(Opcode::SAddU32, Operand::M0, &[Scalar::Reg(base), place]),
+        }
+        let operands = [piece.offset, descriptor, piece.scalar_offset];
+        let cache = self.cache_bits(expansion.logical);
+        self.emitter.push(Inst::new(op, &operands).modifiers(cache.offen()));
+        Ok(())
     }
 }

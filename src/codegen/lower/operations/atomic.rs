@@ -1,163 +1,162 @@
-//! Atomic updates of global memory: one instruction for each element, by the first of the lanes and waves
-//! that hold it. The others address an element outside of the memory, as masked ones do, and nothing happens
-//! there. What a chip has no instruction for goes by exchange ([`super::exchange`]).
+//! Atomic updates of global memory and of LDS: one instruction for each element, by the first of the lanes
+//! and waves that hold it. In global memory the others address an element outside of the memory, as masked
+//! ones do, and nothing happens there; in LDS they are switched off. What a chip has no instruction for goes
+//! by exchange ([`super::exchange`]).
 //!
 //! An update (`Op::Atomic`) is an access that writes its memory and has a value, what was there before, in
-//! the layout of the value that it joins. Masks and mappings are those of a write. If lanes that did not
-//! make the update need its value, `convert_layouts` sends it through LDS. Elements of 16 bits are updated
-//! in pairs, or not at all. The verifier wants every dimension that is spread over workgroups in the value.
+//! the layout of the value that it joins. Masks and mappings are those of a write, and updates of LDS always
+//! have a mapping. If lanes that did not make the update need its value, `convert_layouts` sends it through
+//! LDS. Elements of 16 bits are updated in pairs, or not at all. The verifier wants every dimension that is
+//! spread over workgroups in the value.
 
 use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
 
 use super::OperationLayer;
 use super::exchange::UpdateByExchange;
-use crate::codegen::isa::{Modifiers, Opcode, Operand};
+use super::memory_instructions::updates;
+use crate::codegen::isa::{Modifiers, Opcode, Operand, Role};
+use crate::codegen::lower::addresses::access::InstructionPieces;
 use crate::codegen::lower::values::places::ValuePlace;
 use crate::ir::diagnostic::{Diagnostic, Kind};
 use crate::ir::layout::Source;
 use crate::ir::node::*;
-use crate::ir::types::DType;
-use crate::passes::loops::expand::Expansion;
+use crate::ir::nodes::ExpandedNodeItem;
+use crate::ir::types::{AddressSpace, DType};
 
-/// The instructions of an update: without and with a result. `None` for dtypes that have none.
-pub(crate) fn instructions(op: AtomicOp, dtype: DType) -> Option<[Opcode; 2]> {
-    Some(match (op, dtype) {
-        (AtomicOp::Add, DType::F32) => [Opcode::BufferAtomicAddF32, Opcode::BufferAtomicAddF32Rtn],
-        (AtomicOp::Add, DType::I32) => [Opcode::BufferAtomicAdd, Opcode::BufferAtomicAddRtn],
-        (AtomicOp::Add, DType::F16) => [Opcode::BufferAtomicPkAddF16, Opcode::BufferAtomicPkAddF16Rtn],
-        (AtomicOp::Min, DType::I32) => [Opcode::BufferAtomicSmin, Opcode::BufferAtomicSminRtn],
-        (AtomicOp::Max, DType::I32) => [Opcode::BufferAtomicSmax, Opcode::BufferAtomicSmaxRtn],
-        (AtomicOp::And, DType::I32) => [Opcode::BufferAtomicAnd, Opcode::BufferAtomicAndRtn],
-        (AtomicOp::Or, DType::I32) => [Opcode::BufferAtomicOr, Opcode::BufferAtomicOrRtn],
-        (AtomicOp::Xor, DType::I32) => [Opcode::BufferAtomicXor, Opcode::BufferAtomicXorRtn],
-        (AtomicOp::Exchange, DType::F32 | DType::I32) => {
-            [Opcode::BufferAtomicSwap, Opcode::BufferAtomicSwapRtn]
-        }
-        (AtomicOp::Add, DType::I64) => [Opcode::BufferAtomicAddX2, Opcode::BufferAtomicAddX2Rtn],
-        (AtomicOp::Min, DType::I64) => [Opcode::BufferAtomicSminX2, Opcode::BufferAtomicSminX2Rtn],
-        (AtomicOp::Max, DType::I64) => [Opcode::BufferAtomicSmaxX2, Opcode::BufferAtomicSmaxX2Rtn],
-        (AtomicOp::And, DType::I64) => [Opcode::BufferAtomicAndX2, Opcode::BufferAtomicAndX2Rtn],
-        (AtomicOp::Or, DType::I64) => [Opcode::BufferAtomicOrX2, Opcode::BufferAtomicOrX2Rtn],
-        (AtomicOp::Xor, DType::I64) => [Opcode::BufferAtomicXorX2, Opcode::BufferAtomicXorX2Rtn],
-        (AtomicOp::Exchange, DType::F64 | DType::I64) => {
-            [Opcode::BufferAtomicSwapX2, Opcode::BufferAtomicSwapX2Rtn]
-        }
-        (AtomicOp::CompareExchange, DType::I32) => {
-            [Opcode::BufferAtomicCmpswap, Opcode::BufferAtomicCmpswapRtn]
-        }
-        (AtomicOp::CompareExchange, DType::I64) => {
-            [Opcode::BufferAtomicCmpswapX2, Opcode::BufferAtomicCmpswapX2Rtn]
-        }
-        (AtomicOp::Add, DType::F64) => [Opcode::BufferAtomicAddF64, Opcode::BufferAtomicAddF64Rtn],
-        (AtomicOp::Min, DType::F64) => [Opcode::BufferAtomicMinF64, Opcode::BufferAtomicMinF64Rtn],
-        (AtomicOp::Max, DType::F64) => [Opcode::BufferAtomicMaxF64, Opcode::BufferAtomicMaxF64Rtn],
-        (
-            AtomicOp::Add
-            | AtomicOp::Min
-            | AtomicOp::Max
-            | AtomicOp::And
-            | AtomicOp::Or
-            | AtomicOp::Xor
-            | AtomicOp::Exchange
-            | AtomicOp::CompareExchange,
-            DType::F64
-            | DType::F32
-            | DType::F16
-            | DType::Bf16
-            | DType::I16
-            | DType::I8
-            | DType::I1
-            | DType::F8E4M3Fnuz
-            | DType::F8E5M2Fnuz
-            | DType::F8E4M3Fn
-            | DType::F8E5M2
-            | DType::F8E8M0
-            | DType::F4E2M1
-            | DType::F6E2M3
-            | DType::F6E3M2,
-        ) => return None,
-    })
+/// The elements of an expanded update.
+struct UpdatedElements {
+    pieces: InstructionPieces,
+    /// Values in registers, in their order.
+    joined: SmallVec<[Operand; 2]>,
+    /// Registers of an element.
+    width: u32,
+    /// True if anything uses what was there before.
+    are_used: bool,
 }
 
 impl OperationLayer<'_> {
     /// Emits the instructions of one expanded update.
-    pub(crate) fn atomic(
+    pub(super) fn update(
         &mut self,
         node: Entity,
         op: AtomicOp,
-        expansion: Expansion,
-        values: &[Entity],
-        memory: Entity,
+        access: &ExpandedNodeItem,
     ) -> Result<(), Diagnostic> {
-        self.emitter.out.written.insert(memory);
+        let (logical, memory) = (access.expansion()?.logical, access.memory()?);
         let dtype = self.logical_dtype(memory)?;
-        let known = instructions(op, dtype);
-        let by_exchange = match known.is_some_and(|known| self.lacks(node, known)) {
-            true => UpdateByExchange::of(op, dtype),
-            false => None,
+        let space = self.space_of(logical)?;
+        let known = updates(space, op, dtype);
+        let lacks = space == AddressSpace::Global && known.is_some_and(|known| self.lacks(node, known));
+        let by_exchange = if lacks { UpdateByExchange::of(op, dtype) } else { None };
+        let instruction = match by_exchange {
+            Some(_) => None,
+            None => Some(self.update_instruction(node, op, dtype, known)?),
         };
-        let width = dtype.bytes().div_ceil(4);
-        let registers = self.get::<Placement>(expansion.logical)?.0.extent(Source::Register);
+        let registers = self.get::<Placement>(logical)?.0.extent(Source::Register);
         let mut joined: SmallVec<[Operand; 2]> = SmallVec::new();
-        for &value in values {
+        for &value in &access.operands.0[..op.values()] {
             joined.push(self.in_registers(value, registers, dtype.bytes())?);
         }
-        let (descriptor, granule, pieces) = self.global_pieces(node, expansion, registers, memory)?;
-        self.check_granule(node, dtype, granule)?;
-        let count = registers / granule;
-        let is_used = self.is_used(node);
-        if let (Some(update), &[value]) = (by_exchange, &joined[..]) {
-            let values: SmallVec<[Operand; 16]> = (0..count).map(|at| value.offset(at * width)).collect();
-            let before = self.emitter.vgpr(count * width);
-            self.update_by_exchange(update, &values, &pieces, descriptor, before);
-            if is_used {
-                self.set_place(node, ValuePlace::Registers(before));
-            }
-            return Ok(());
+        let addressed = self.addressed(access)?;
+        self.check_granule(node, dtype, addressed.granule)?;
+        let (width, are_used) = (dtype.bytes().div_ceil(4), self.is_used(node));
+        let elements = UpdatedElements { pieces: addressed.pieces, joined, width, are_used };
+        let before = match (addressed.descriptor, by_exchange, instruction) {
+            (None, _, Some(instruction)) => self.update_lds(instruction, &elements),
+            (Some(descriptor), Some(update), _) => self.exchange_all(update, &elements, descriptor),
+            (Some(descriptor), _, Some(instruction)) => self.update_memory(instruction, elements, descriptor),
+            (_, _, None) => return Err(Diagnostic::bug("an update without an instruction")),
+        };
+        if addressed.descriptor.is_some() {
+            self.emitter.out.written.insert(memory);
         }
-        let instruction = self.update(node, op, dtype, known)?;
+        if let Some(before) = before {
+            self.set_place(node, ValuePlace::Registers(before));
+        }
+        Ok(())
+    }
+
+    /// Updates LDS; returns what was there before, if the instruction gives it.
+    fn update_lds(&mut self, instruction: Opcode, elements: &UpdatedElements) -> Option<Operand> {
+        let UpdatedElements { pieces, joined, width, .. } = elements;
+        let gives = instruction.info().operands[0].role == Role::Def;
+        let before = gives.then(|| self.emitter.vgpr(pieces.len() as u32 * width));
+        for (piece, at) in pieces.iter().zip(0..) {
+            let old = before.map(|before| before.offset(at * width));
+            // In the order of the values: the expected element comes first (CDNA3 ISA guide, DS_CMPST_B32).
+            let mut operands: SmallVec<[Operand; 4]> = old.into_iter().collect();
+            operands.push(piece.offset);
+            operands.extend(joined.iter().map(|register| register.offset(at * width)));
+            if let Some(old) = old {
+                self.clear_for(piece, old, *width);
+            }
+            self.lds_access(instruction, &operands, piece);
+        }
+        before
+    }
+
+    /// Updates global memory by exchange; returns what was there before, if it is used.
+    fn exchange_all(
+        &mut self,
+        update: UpdateByExchange,
+        elements: &UpdatedElements,
+        descriptor: Operand,
+    ) -> Option<Operand> {
+        let UpdatedElements { pieces, joined, width, .. } = elements;
+        let count = pieces.len() as u32;
+        let values = joined.iter().flat_map(|value| (0..count).map(|at| value.offset(at * width)));
+        let values: SmallVec<[Operand; 16]> = values.collect();
+        let before = self.emitter.vgpr(count * width);
+        self.update_by_exchange(update, &values, pieces, descriptor, before);
+        elements.are_used.then_some(before)
+    }
+
+    /// Updates global memory; returns what was there before, if it is used.
+    fn update_memory(
+        &mut self,
+        instruction: Opcode,
+        elements: UpdatedElements,
+        descriptor: Operand,
+    ) -> Option<Operand> {
+        let UpdatedElements { pieces, mut joined, width, are_used } = elements;
+        let count = pieces.len() as u32;
         // The new element comes first, then the expected one, and what was there before replaces the first
         // (CDNA3 ISA guide, BUFFER_ATOMIC_CMPSWAP).
         joined.reverse();
         let parts = joined.len() as u32;
-        let data: SmallVec<[Operand; 16]> = match (&joined[..], is_used) {
-            (&[value], false) => (0..count).map(|at| value.offset(at * width)).collect(),
-            _ => {
-                // What several elements find lies side by side; with the expected ones it would fill more
-                // than the largest tuple.
-                let together = (parts == 1).then(|| self.emitter.vgpr(count * width));
-                let mut data = SmallVec::new();
-                for at in 0..count {
-                    let own = match together {
-                        Some(together) => together.offset(at * width),
-                        None => self.emitter.vgpr(parts * width),
-                    };
-                    for (&value, part) in joined.iter().zip(0..) {
-                        self.copy_registers(own.offset(part * width), value.offset(at * width), width);
-                    }
-                    data.push(own);
+        let mut data: SmallVec<[Operand; 16]> = SmallVec::new();
+        if let (&[value], false) = (&joined[..], are_used) {
+            data.extend((0..count).map(|at| value.offset(at * width)));
+        } else {
+            // What several elements find lies side by side; with the expected ones it would fill more than the
+            // largest tuple.
+            let together = (parts == 1).then(|| self.emitter.vgpr(count * width));
+            for at in 0..count {
+                let own = match together {
+                    Some(together) => together.offset(at * width),
+                    None => self.emitter.vgpr(parts * width),
+                };
+                for (&value, part) in joined.iter().zip(0..) {
+                    self.copy_registers(own.offset(part * width), value.offset(at * width), width);
                 }
-                data
+                data.push(own);
             }
-        };
-        for (piece, &data) in pieces.into_iter().zip(&data) {
+        }
+        for (piece, &data) in pieces.iter().zip(&data) {
             self.buffer_access(instruction, data, piece, (descriptor, Modifiers::new()));
         }
-        if is_used {
-            let before = match (parts, &data[..]) {
-                (1, &[first, ..]) => first,
-                _ => {
-                    let before = self.emitter.vgpr(count * width);
-                    for (&data, at) in data.iter().zip(0..) {
-                        self.copy_registers(before.offset(at * width), data, width);
-                    }
-                    before
-                }
-            };
-            self.set_place(node, ValuePlace::Registers(before));
+        if !are_used {
+            return None;
         }
-        Ok(())
+        if let (1, &[first, ..]) = (parts, &data[..]) {
+            return Some(first);
+        }
+        let before = self.emitter.vgpr(count * width);
+        for (&data, at) in data.iter().zip(0..) {
+            self.copy_registers(before.offset(at * width), data, width);
+        }
+        Some(before)
     }
 
     /// Whether the chip has no such update; of those without and with a result, the one that is needed.
@@ -167,7 +166,7 @@ impl OperationLayer<'_> {
     }
 
     /// The instruction of an update, of those without and with a result: with one if that is used.
-    pub(super) fn update(
+    fn update_instruction(
         &self,
         node: Entity,
         op: AtomicOp,
@@ -195,7 +194,7 @@ impl OperationLayer<'_> {
 
     /// Refuses updates of single elements of 16 bits: the instructions update whole dwords, and what is
     /// beside an element may not be the workgroup's, or not be there.
-    pub(super) fn check_granule(&self, node: Entity, dtype: DType, granule: u32) -> Result<(), Diagnostic> {
+    fn check_granule(&self, node: Entity, dtype: DType, granule: u32) -> Result<(), Diagnostic> {
         if granule * dtype.bytes() >= 4 {
             return Ok(());
         }

@@ -95,7 +95,7 @@ impl OperationLayer<'_> {
                 self.emitter.op(update.join, &[element.data, element.expected, value]);
                 self.copy_registers(element.data.offset(width), element.expected, width);
                 let piece = InstructionPiece { offset: element.offset, ..piece };
-                self.buffer_access(update.exchange, element.data, piece, (descriptor, Modifiers::new()));
+                self.buffer_access(update.exchange, element.data, &piece, (descriptor, Modifiers::new()));
             }
             for &OpenUpdate { offset, expected, data } in &open {
                 let [done, going] = [self.emitter.sgpr(2), self.emitter.sgpr(2)];

@@ -7,9 +7,9 @@
 //! - `reduce`, `scan`: over lanes and waves
 //! - `self_index`: places of elements and sizes of dimensions as values
 //! - `products`: matrix instructions; `lane_products`: products where there are none
-//! - `global`, `lds`, `lds_mapped`: loads and stores; `load_to_lds`: from global memory straight into LDS
-//! - `accesses`: which of these an access takes
-//! - `atomic`: updates of global memory in one step; `exchange`: those that are loops of exchanges
+//! - `accesses`: loads and stores of global memory and LDS, and loads from the one straight into the other
+//! - `atomic`: updates in one step; `exchange`: those that are loops of exchanges
+//! - `memory_instructions`: the instructions of all these
 //! - `synchronization`: waits, barriers and priorities
 
 mod accesses;
@@ -18,12 +18,9 @@ mod conditions;
 mod decoding;
 mod elementwise;
 mod exchange;
-mod global;
 mod halves;
 mod lane_products;
-mod lds;
-mod lds_mapped;
-mod load_to_lds;
+mod memory_instructions;
 mod products;
 mod rearrange;
 mod reduce;
