@@ -10,9 +10,9 @@ use smallvec::SmallVec;
 
 use super::AddressLayer;
 use super::access::TilePlace;
-use super::mapped_values::{HeldValue, LateFacts};
 use crate::codegen::isa::{Inst, Opcode, Operand};
 use crate::codegen::lower::emit::emitter::Scalar;
+use crate::codegen::lower::values::expressions::{HeldValue, LateFacts};
 use crate::codegen::lower::values::scalars::Sign;
 use crate::ir::diagnostic::{Diagnostic, Kind};
 use crate::ir::expr::Expr;

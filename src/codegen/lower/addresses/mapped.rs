@@ -20,11 +20,11 @@ use super::descriptors::MAX_RECORDS;
 use super::global::OUTSIDE;
 use super::mapped_places::MappedExpressions;
 use super::mapped_splits::Split;
-use super::mapped_values::{HeldValue, LateFacts};
 use super::mapped_widths::Drafts;
 use crate::codegen::isa::{Inst, Opcode, Operand};
 use crate::codegen::lower::emit::emitter::Scalar;
 use crate::codegen::lower::lowered::{Narrowness, SplitAccess};
+use crate::codegen::lower::values::expressions::{HeldValue, LateFacts};
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::expr::{Expr, ExprError};
 use crate::ir::node::*;
@@ -291,11 +291,11 @@ impl AddressLayer<'_> {
 
     /// [`OUTSIDE`] in a VGPR.
     fn outside(&mut self) -> Operand {
-        if let Some(&known) = self.mapped.outside.last() {
+        if let Some(&known) = self.outside.last() {
             return known;
         }
         let outside = self.in_vector(Scalar::Const(i64::from(OUTSIDE)));
-        self.mapped.outside.push(outside);
+        self.outside.push(outside);
         outside
     }
 

@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 
 use super::AddressLayer;
 use super::mapped::Conditions;
-use super::mapped_values::PlaceSymbol;
+use crate::codegen::lower::values::dependence::PlaceSymbol;
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::expr::{Expr, ExprError, SymExpr, Symbol};
 use crate::ir::layout::{Dim, Layout, Mode, Source};
@@ -254,10 +254,7 @@ impl AddressLayer<'_> {
 
     /// `symbol * step`, where the symbol is at most `last`.
     fn digit(&mut self, symbol: Symbol, kind: PlaceSymbol, last: i64, step: u32) -> Result<Expr, ExprError> {
-        if self.kind_of(symbol).is_none() {
-            self.arena.assume_range(symbol, 0..=last)?;
-            self.mapped.kinds.push((symbol, kind));
-        }
+        self.name_place(symbol, kind, 0..=last)?;
         let (symbol, step) = (self.arena.symbol(symbol), self.arena.int(i64::from(step)));
         self.arena.mul(symbol, step)
     }

@@ -7,7 +7,7 @@
 use super::AddressLayer;
 use super::global::IMMEDIATE_BYTES;
 use super::mapped::{MOST_BIAS, MappedPiece};
-use super::mapped_values::DependenceClass;
+use crate::codegen::lower::values::dependence::DependenceClass;
 use crate::ir::expr::{Expr, ExprArena, ExprError};
 use crate::passes::layout::element_layouts::MAX_ACCESS_BYTES;
 

@@ -10,8 +10,8 @@ use super::AddressLayer;
 use super::access::instruction_places;
 use super::mapped::Conditions;
 use super::mapped_places::MappedExpressions;
-use super::mapped_values::PlaceSymbol;
 use crate::codegen::lower::lowered::Narrowness;
+use crate::codegen::lower::values::dependence::PlaceSymbol;
 use crate::ir::expr::{Expr, ExprError, Symbol};
 use crate::ir::layout::{self, Dim, Layout, Source};
 use crate::ir::mapping::operand_symbol;
@@ -135,10 +135,8 @@ impl AddressLayer<'_> {
                 weight *= mode.extent;
             }
             let symbol = Symbol::new(&format!("%{number} element {element}"));
-            if self.kind_of(symbol).is_none() {
-                self.arena.assume_range(symbol, i64::from(i32::MIN)..=i64::from(i32::MAX))?;
-                self.mapped.kinds.push((symbol, PlaceSymbol::Operand { number, element }));
-            }
+            let kind = PlaceSymbol::Operand { number, element };
+            self.name_place(symbol, kind, i64::from(i32::MIN)..=i64::from(i32::MAX))?;
             known.push((operand_symbol(number), self.arena.symbol(symbol)));
         }
         let mut replace = |symbol: Symbol| known.iter().find(|k| k.0 == symbol).map(|k| k.1);

@@ -13,7 +13,7 @@
 //! - `load_to_lds`: where loads from global memory straight into LDS put their data
 //! - `mapped`: accesses whose coordinates are expressions, of global memory and LDS; `mapped_places`: these
 //!   expressions; `mapped_widths`: how many elements an instruction takes; `mapped_splits`: addresses taken
-//!   apart; `mapped_values`: values of expressions
+//!   apart
 
 pub(super) mod access;
 mod alike;
@@ -24,7 +24,6 @@ mod load_to_lds;
 mod mapped;
 mod mapped_places;
 mod mapped_splits;
-mod mapped_values;
 mod mapped_widths;
 mod planning;
 
@@ -33,7 +32,6 @@ use smallvec::SmallVec;
 
 use self::access::{AccessPlan, TilePlace};
 use self::descriptors::DescriptorBase;
-use self::mapped_values::{MappedScope, MappedState};
 use super::emit::emitter::Scalar;
 use super::values::{ValueLayer, ValueScope};
 use crate::codegen::isa::Operand;
@@ -53,8 +51,8 @@ pub(crate) struct AddressLayer<'a> {
     descriptors: SmallVec<[(Entity, DescriptorBase, Operand); 8]>,
     /// Places of the workgroup's tile in memories.
     tile_places: SmallVec<[TilePlace; 4]>,
-    /// Values of expressions in mapped accesses.
-    mapped: MappedState,
+    /// A VGPR that holds an offset outside of all memories, if there is one at this point.
+    outside: SmallVec<[Operand; 1]>,
 }
 
 layer!(AddressLayer, values: ValueLayer);
@@ -66,7 +64,7 @@ pub(crate) struct AddressScope {
     moved_addresses: usize,
     descriptors: usize,
     tile_places: usize,
-    mapped: MappedScope,
+    outside: usize,
 }
 
 impl<'a> AddressLayer<'a> {
@@ -80,7 +78,7 @@ impl<'a> AddressLayer<'a> {
             moved_addresses: SmallVec::new(),
             descriptors: SmallVec::new(),
             tile_places: SmallVec::new(),
-            mapped: MappedState::default(),
+            outside: SmallVec::new(),
         }
     }
 
@@ -92,7 +90,7 @@ impl<'a> AddressLayer<'a> {
             moved_addresses: self.moved_addresses.len(),
             descriptors: self.descriptors.len(),
             tile_places: self.tile_places.len(),
-            mapped: self.mapped.scope(),
+            outside: self.outside.len(),
         }
     }
 
@@ -103,6 +101,6 @@ impl<'a> AddressLayer<'a> {
         self.moved_addresses.truncate(scope.moved_addresses);
         self.descriptors.truncate(scope.descriptors);
         self.tile_places.truncate(scope.tile_places);
-        self.mapped.leave(scope.mapped);
+        self.outside.truncate(scope.outside);
     }
 }

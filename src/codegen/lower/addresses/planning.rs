@@ -5,8 +5,8 @@ use smallvec::SmallVec;
 
 use super::AddressLayer;
 use super::access::{AccessPlan, AddressedAccess, InstructionPieces, PlannedPieces, space_of};
-use super::mapped_values::LateFacts;
 use crate::codegen::lower::emit::emitter::Scalar;
+use crate::codegen::lower::values::expressions::LateFacts;
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::layout::Source;
 use crate::ir::mapping::Mapping;

@@ -6,21 +6,26 @@
 //! - `unfinished`: loaded values that instructions in front of their first use finish
 //! - `contents`: how often the contents of registers are used
 //! - `scalars`: symbolic expressions on the scalar unit
+//! - `expressions`: those over places; `dependence`: what they depend on; `quotients`: their divisions
 //! - `lanes`: digits of the lane number, and coordinates
 //! - `lane_values`: values that depend on the lane alone, and registers of other lanes by them
 //! - `iterations`: which iteration an access belongs to
 
 mod contents;
+pub(super) mod dependence;
+pub(super) mod expressions;
 mod iterations;
 pub(super) mod lane_values;
 mod lanes;
 pub(super) mod nodes;
 pub(super) mod places;
+mod quotients;
 pub(super) mod scalars;
 mod unfinished;
 
 use smallvec::SmallVec;
 
+use self::expressions::{ExpressionScope, ExpressionValues};
 use self::iterations::OpenLoop;
 use self::lane_values::LaneValue;
 use self::nodes::ExpandedKernel;
@@ -51,6 +56,8 @@ pub(crate) struct ValueLayer<'a> {
     pub(crate) thread: ThreadPosition,
     /// Values of expressions that are valid at this point.
     scalars: SmallVec<[(Expr, Scalar); 16]>,
+    /// Those of expressions over places.
+    expressions: ExpressionValues,
     /// Digits of the lane number that are valid at this point: weight, extent, VGPR.
     digits: SmallVec<[(u32, u32, Operand); 16]>,
     /// Values that depend on the lane alone and are valid at this point.
@@ -68,6 +75,7 @@ layer!(ValueLayer, arithmetic: ArithmeticLayer);
 pub(crate) struct ValueScope {
     arithmetic: ArithmeticScope,
     scalars: usize,
+    expressions: ExpressionScope,
     digits: usize,
     lane_values: usize,
 }
@@ -89,6 +97,7 @@ impl<'a> ValueLayer<'a> {
             workgroup: [Operand::NONE; MAX_AXES],
             thread: ThreadPosition { lane: Operand::NONE, wave: Scalar::ZERO },
             scalars: SmallVec::new(),
+            expressions: ExpressionValues::default(),
             digits: SmallVec::new(),
             lane_values: SmallVec::new(),
             places: ValuePlaces::new(entities),
@@ -102,6 +111,7 @@ impl<'a> ValueLayer<'a> {
         ValueScope {
             arithmetic: self.arithmetic.scope(),
             scalars: self.scalars.len(),
+            expressions: self.expressions.scope(),
             digits: self.digits.len(),
             lane_values: self.lane_values.len(),
         }
@@ -111,6 +121,7 @@ impl<'a> ValueLayer<'a> {
     pub(crate) fn leave(&mut self, scope: &ValueScope) {
         self.arithmetic.leave(&scope.arithmetic);
         self.scalars.truncate(scope.scalars);
+        self.expressions.leave(scope.expressions);
         self.digits.truncate(scope.digits);
         self.lane_values.truncate(scope.lane_values);
     }

@@ -1,6 +1,6 @@
-//! Values of symbolic expressions over the places of a mapped access: what is the same in all lanes is
-//! computed on the scalar unit, what differs from lane to lane on the vector unit, and either of them once
-//! for each scope in which it does not change.
+//! Values of symbolic expressions over places: what is the same in all lanes is computed on the scalar unit,
+//! what differs from lane to lane on the vector unit, and either of them once for each scope in which it does
+//! not change.
 //!
 //! Remainders are written as quotients (`ir/expr/remainders.rs`) where fewer divisions are left: an address
 //! of a 3 x 3 filter has one.
@@ -11,58 +11,15 @@ use bevy_ecs::prelude::*;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use super::AddressLayer;
+use super::ValueLayer;
+use super::dependence::{DependenceClass, PlaceSymbol};
+use super::quotients::{Dividend, Divisor};
 use crate::codegen::isa::{Opcode, Operand};
-use crate::codegen::lower::emit::emitter::{MOST_DIVIDED, Scalar, magic_divisor};
-use crate::codegen::lower::values::scalars::lcm;
+use crate::codegen::lower::emit::emitter::{Scalar, magic_divisor};
 use crate::ir::diagnostic::{Diagnostic, Kind};
-use crate::ir::expr::{Atom, Expr, ExprError, Range, Rational, Symbol};
+use crate::ir::expr::{Atom, Expr, ExprError, Rational, Symbol};
 use crate::ir::facts::Iteration;
-use crate::ir::layout::Dim;
 use crate::ir::types::DType;
-
-/// What a symbol of a mapped access stands for; any other symbol is a kernel argument.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(super) enum PlaceSymbol {
-    /// Number of the workgroup along a grid axis.
-    Workgroup(u32),
-    /// A digit of the lane number.
-    Lane { weight: u32, extent: u32 },
-    /// A digit of the wave number.
-    Wave { weight: u32, extent: u32, top: bool },
-    /// The number of the iteration of the loop over a dimension.
-    Trip(Dim),
-    /// An element of an operand of the mapping.
-    Operand { number: usize, element: u32 },
-}
-
-/// What an expression depends on.
-#[derive(Copy, Clone, PartialEq, Eq, Default, Debug)]
-pub(crate) struct DependenceClass(u8);
-
-impl DependenceClass {
-    const LANE: DependenceClass = DependenceClass(1);
-    const TRIP: DependenceClass = DependenceClass(2);
-    const OPERAND: DependenceClass = DependenceClass(4);
-
-    fn with(self, other: DependenceClass) -> DependenceClass {
-        DependenceClass(self.0 | other.0)
-    }
-
-    fn has(self, other: DependenceClass) -> bool {
-        self.0 & other.0 != 0
-    }
-
-    /// The same in all lanes.
-    pub(super) fn is_uniform(self) -> bool {
-        !self.has(DependenceClass::LANE)
-    }
-
-    /// Known in front of all loops and loads.
-    pub(super) fn is_early(self) -> bool {
-        !self.has(DependenceClass::TRIP) && !self.has(DependenceClass::OPERAND)
-    }
-}
 
 /// Where a value is.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -76,171 +33,61 @@ pub(crate) enum HeldValue {
 /// What is known only where an access stands: its iteration, and the operands of its mapping.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct LateFacts {
-    pub(super) iteration: Iteration,
-    pub(super) operands: SmallVec<[Entity; 2]>,
+    pub(crate) iteration: Iteration,
+    pub(crate) operands: SmallVec<[Entity; 2]>,
 }
 
-/// What lowering knows of the mapped accesses.
+/// Values of expressions over places.
 #[derive(Default)]
-pub(super) struct MappedState {
+pub(super) struct ExpressionValues {
     pub(super) kinds: SmallVec<[(Symbol, PlaceSymbol); 16]>,
-    classes: FxHashMap<Expr, DependenceClass>,
+    pub(super) classes: FxHashMap<Expr, DependenceClass>,
     /// Values that are valid at this point; those that depend on an iteration by iteration.
     values: FxHashMap<(Expr, Option<Iteration>), HeldValue>,
     /// The keys of `values`, oldest first.
     known: Vec<(Expr, Option<Iteration>)>,
-    /// A VGPR that holds an offset outside of all memories, if there is one at this point.
-    pub(super) outside: SmallVec<[Operand; 1]>,
     /// Values that others may differ from by a constant.
     bases: Vec<(Expr, Option<Iteration>, Operand)>,
 }
 
-/// How much of it is valid at a point of the code.
+/// How many of them are valid at a point of the code.
 #[derive(Copy, Clone)]
-pub(super) struct MappedScope {
+pub(super) struct ExpressionScope {
     known: usize,
     bases: usize,
-    outside: usize,
 }
 
-impl MappedState {
-    pub(super) fn scope(&self) -> MappedScope {
-        MappedScope { known: self.known.len(), bases: self.bases.len(), outside: self.outside.len() }
+impl ExpressionValues {
+    pub(super) fn scope(&self) -> ExpressionScope {
+        ExpressionScope { known: self.known.len(), bases: self.bases.len() }
     }
 
-    pub(super) fn leave(&mut self, scope: MappedScope) {
+    pub(super) fn leave(&mut self, scope: ExpressionScope) {
         for key in self.known.drain(scope.known..) {
             self.values.remove(&key);
         }
         self.bases.truncate(scope.bases);
-        self.outside.truncate(scope.outside);
     }
 }
 
 /// The largest number of 24 bits.
-const MOST_24_BITS: i64 = (1 << 24) - 1;
+pub(super) const MOST_24_BITS: i64 = (1 << 24) - 1;
 
 /// Whether the product with a factor is worth an instruction for numbers of 24 bits: shifts are as short.
 fn is_small_factor(factor: i64) -> bool {
     (0..=MOST_24_BITS).contains(&factor) && !(factor as u64).is_power_of_two()
 }
 
-/// What is known of a dividend.
-#[derive(Copy, Clone, Debug)]
-struct Dividend {
-    /// It is not negative.
-    natural: bool,
-    /// The most that it, or its complement if it is negative, can be.
-    most: u32,
-}
-
-impl Dividend {
-    const ANY: Dividend = Dividend { natural: false, most: MOST_DIVIDED };
-
-    fn of(range: Range) -> Dividend {
-        let most = range.hi.and_then(|hi| u32::try_from(hi).ok()).filter(|_| range.at_least(0));
-        Dividend { natural: range.at_least(0), most: most.unwrap_or(MOST_DIVIDED).min(MOST_DIVIDED) }
-    }
-}
-
-/// What is known of a divisor.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
-enum Divisor {
-    Positive,
-    Any,
-}
-
-impl Divisor {
-    fn of(range: Range) -> Divisor {
-        if range.at_least(0) { Divisor::Positive } else { Divisor::Any }
-    }
-}
-
-/// A coefficient and the factors that it belongs to.
-pub(crate) type ExprFactors = (Rational, SmallVec<[Expr; 4]>);
-
-impl AddressLayer<'_> {
+impl ValueLayer<'_> {
     /// The fault of an expression that the algebra cannot hold.
-    pub(super) fn unmappable(&self, error: ExprError) -> Diagnostic {
+    pub(crate) fn unmappable(&self, error: ExprError) -> Diagnostic {
         Diagnostic::new(Kind::Limit, format!("a coordinate cannot be computed: {error}"))
             .at(self.kernel.locations.get(self.emitter.source))
             .help("use smaller sizes or shorter expressions")
     }
 
-    /// What an expression depends on.
-    pub(crate) fn class(&mut self, e: Expr) -> DependenceClass {
-        if let Some(&class) = self.mapped.classes.get(&e) {
-            return class;
-        }
-        let mut class = DependenceClass::default();
-        let atoms: SmallVec<[Atom; 8]> =
-            self.arena.terms(e).flat_map(|(_, atoms)| atoms).map(|&atom| self.arena.atom(atom)).collect();
-        for atom in atoms {
-            class = class.with(match atom {
-                Atom::Symbol(symbol) => match self.kind_of(symbol) {
-                    Some(PlaceSymbol::Lane { .. }) => DependenceClass::LANE,
-                    Some(PlaceSymbol::Trip(_)) => DependenceClass::TRIP,
-                    Some(PlaceSymbol::Operand { .. }) => DependenceClass::OPERAND.with(DependenceClass::LANE),
-                    Some(PlaceSymbol::Workgroup(_) | PlaceSymbol::Wave { .. }) | None => {
-                        DependenceClass::default()
-                    }
-                },
-                Atom::FloorDiv(a, b) | Atom::Mod(a, b) | Atom::Min(a, b) | Atom::Max(a, b) => {
-                    self.class(a).with(self.class(b))
-                }
-            });
-        }
-        self.mapped.classes.insert(e, class);
-        class
-    }
-
-    pub(super) fn kind_of(&self, symbol: Symbol) -> Option<PlaceSymbol> {
-        self.mapped.kinds.iter().find(|kind| kind.0 == symbol).map(|kind| kind.1)
-    }
-
-    pub(crate) fn terms(&mut self, e: Expr) -> Vec<ExprFactors> {
-        let terms: Vec<_> =
-            self.arena.terms(e).map(|(c, atoms)| (c, SmallVec::<[_; 4]>::from_slice(atoms))).collect();
-        terms
-            .into_iter()
-            .map(|(c, atoms)| (c, atoms.into_iter().map(|atom| self.arena.atom_expr(atom)).collect()))
-            .collect()
-    }
-
-    /// The terms of a sum for whose class `of_first` holds, and the others with the constant.
-    pub(super) fn partition(
-        &mut self,
-        e: Expr,
-        of_first: impl Fn(DependenceClass) -> bool,
-    ) -> Result<[Expr; 2], ExprError> {
-        let constant = self.arena.constant(e);
-        let mut parts = [Expr::ZERO, self.arena.rational(constant)];
-        for (coefficient, factors) in self.terms(e) {
-            let class =
-                factors.iter().fold(DependenceClass::default(), |class, &f| class.with(self.class(f)));
-            let mut product = self.arena.rational(coefficient);
-            for factor in factors {
-                product = self.arena.mul(product, factor)?;
-            }
-            let part = &mut parts[usize::from(!of_first(class))];
-            *part = self.arena.add(*part, product)?;
-        }
-        Ok(parts)
-    }
-
-    /// What of a sum is known in front of all loops, with the constant if there is anything, and the rest.
-    pub(super) fn early_and_late(&mut self, e: Expr) -> Result<[Expr; 2], ExprError> {
-        let [early, late] = self.partition(e, DependenceClass::is_early)?;
-        if early == Expr::ZERO {
-            return Ok([early, late]);
-        }
-        let constant = self.arena.constant(e);
-        let constant = self.arena.rational(constant);
-        Ok([self.arena.add(early, constant)?, self.arena.sub(late, constant)?])
-    }
-
     /// Computes what of an expression is known already, so that only the rest is left for later.
-    pub(super) fn prepare(&mut self, e: Expr) -> Result<(), Diagnostic> {
+    pub(crate) fn prepare(&mut self, e: Expr) -> Result<(), Diagnostic> {
         let class = self.class(e);
         if class.is_early() {
             if self.arena.as_integer(e).is_none() {
@@ -303,7 +150,7 @@ impl AddressLayer<'_> {
         let class = self.class(e);
         let key = (e, class.has(DependenceClass::TRIP).then_some(late.iteration));
         let remembered = !class.has(DependenceClass::OPERAND);
-        if remembered && let Some(&held) = self.mapped.values.get(&key) {
+        if remembered && let Some(&held) = self.expressions.values.get(&key) {
             return Ok(held);
         }
         let held = match self.arena.as_atom(e) {
@@ -311,38 +158,38 @@ impl AddressLayer<'_> {
             None => self.held_sum(e, class, late)?,
         };
         if remembered {
-            self.mapped.values.insert(key, held);
-            self.mapped.known.push(key);
+            self.expressions.values.insert(key, held);
+            self.expressions.known.push(key);
         }
         Ok(held)
     }
 
     /// The same of an expression that differs by a constant from one that was held in this way before, as
     /// the elements of a lane do from each other: one addition.
-    pub(super) fn held_near(&mut self, e: Expr, late: &LateFacts) -> Result<HeldValue, Diagnostic> {
+    pub(crate) fn held_near(&mut self, e: Expr, late: &LateFacts) -> Result<HeldValue, Diagnostic> {
         let class = self.class(e);
         if class.is_uniform() || class.has(DependenceClass::OPERAND) {
             return self.held(e, late);
         }
         let key = (e, class.has(DependenceClass::TRIP).then_some(late.iteration));
-        if let Some(&held) = self.mapped.values.get(&key) {
+        if let Some(&held) = self.expressions.values.get(&key) {
             return Ok(held);
         }
-        for &(other, iteration, register) in &self.mapped.bases {
-            let arena = &mut self.values.arena;
+        for &(other, iteration, register) in &self.expressions.bases {
+            let arena = &mut self.arena;
             let step = arena.sub(e, other).ok().filter(|_| iteration == key.1);
             let step = step.and_then(|step| arena.as_integer(step));
             if let Some(step) = step.filter(|step| i32::try_from(*step).is_ok()) {
                 let moved = self.emitter.vgpr(1);
                 self.emitter.with(Opcode::VAddU32, moved, &[Scalar::Const(step), Scalar::Reg(register)]);
-                self.mapped.values.insert(key, HeldValue::Vector(moved));
-                self.mapped.known.push(key);
+                self.expressions.values.insert(key, HeldValue::Vector(moved));
+                self.expressions.known.push(key);
                 return Ok(HeldValue::Vector(moved));
             }
         }
         let held = self.held(e, late)?;
         if let HeldValue::Vector(register) = held {
-            self.mapped.bases.push((e, key.1, register));
+            self.expressions.bases.push((e, key.1, register));
         }
         Ok(held)
     }
@@ -384,7 +231,7 @@ impl AddressLayer<'_> {
     }
 
     /// `base` plus an expression without fractions, in a VGPR.
-    pub(super) fn held_onto(
+    pub(crate) fn held_onto(
         &mut self,
         base: Operand,
         e: Expr,
@@ -442,12 +289,6 @@ impl AddressLayer<'_> {
         Ok(sum)
     }
 
-    /// Whether a value is certainly a number of 24 bits without a sign.
-    fn has_24_bits(&self, e: Expr) -> bool {
-        let range = self.arena.range(e);
-        range.at_least(0) && range.at_most(MOST_24_BITS)
-    }
-
     /// `sum + value * factor`, both of 24 bits: one instruction at the full rate, where the product of 32
     /// bits takes four times as long.
     fn add_small_product(&mut self, sum: Option<Operand>, value: Operand, factor: i64) -> Operand {
@@ -461,12 +302,6 @@ impl AddressLayer<'_> {
             None => self.emitter.op(Opcode::VMulU32U24, &[total, factor, value]),
         }
         total
-    }
-
-    /// The least common denominator of the coefficients.
-    pub(super) fn denominator(&self, e: Expr) -> i64 {
-        let own = *self.arena.constant(e).denom();
-        self.arena.terms(e).fold(own, |all, (coefficient, _)| lcm(all, *coefficient.denom()))
     }
 
     fn held_atom(&mut self, atom: Atom, late: &LateFacts) -> Result<HeldValue, Diagnostic> {
@@ -574,103 +409,10 @@ impl AddressLayer<'_> {
     }
 
     /// The value in a VGPR.
-    pub(super) fn vector_of(&mut self, held: HeldValue) -> Operand {
+    pub(crate) fn vector_of(&mut self, held: HeldValue) -> Operand {
         match held {
             HeldValue::Vector(vector) => vector,
             HeldValue::Uniform(scalar) => self.add_uniform(None, scalar),
         }
-    }
-
-    /// `a / b` rounded down.
-    fn floored_quotient(
-        &mut self,
-        (a, dividend): (HeldValue, Dividend),
-        b: HeldValue,
-        divisor: Divisor,
-    ) -> Result<HeldValue, Diagnostic> {
-        let constant = match b {
-            HeldValue::Uniform(Scalar::Const(d)) => u32::try_from(d).ok().filter(|&d| d > 0 && d < 1 << 31),
-            HeldValue::Uniform(_) | HeldValue::Vector(_) => None,
-        };
-        match (a, constant) {
-            (HeldValue::Uniform(a), Some(d)) if dividend.natural && !d.is_power_of_two() => {
-                Ok(HeldValue::Uniform(self.emitter.divide_up_to(a, d, dividend.most)))
-            }
-            (HeldValue::Uniform(a), Some(d)) => Ok(HeldValue::Uniform(self.emitter.floor_divide(a, d))),
-            (HeldValue::Vector(a), Some(d)) => {
-                Ok(HeldValue::Vector(self.vector_floor_divide(a, d, dividend)))
-            }
-            _ => {
-                let uniform = matches!((a, b), (HeldValue::Uniform(_), HeldValue::Uniform(_)));
-                let quotient = self.floor_divide_vectors(a, b, dividend, divisor);
-                if !uniform {
-                    return Ok(HeldValue::Vector(quotient));
-                }
-                let number = self.emitter.sgpr(1);
-                self.emitter.op(Opcode::VReadfirstlaneB32, &[number, quotient]);
-                Ok(HeldValue::Uniform(Scalar::Reg(number)))
-            }
-        }
-    }
-
-    /// The complement of a negative number is `-1 - a`, which is not negative, and the complement of its
-    /// quotient is that of `a`.
-    fn vector_floor_divide(&mut self, a: Operand, d: u32, dividend: Dividend) -> Operand {
-        if d == 1 {
-            return a;
-        }
-        let two = |lowering: &mut Self, op: Opcode, x: Scalar, y: Operand| {
-            let out = lowering.emitter.vgpr(1);
-            lowering.emitter.with(op, out, &[x, Scalar::Reg(y)]);
-            out
-        };
-        if d.is_power_of_two() {
-            return two(self, Opcode::VAshrrevI32, Scalar::Const(i64::from(d.ilog2())), a);
-        }
-        let sign = (!dividend.natural).then(|| two(self, Opcode::VAshrrevI32, Scalar::Const(31), a));
-        let positive = sign.map_or(a, |sign| two(self, Opcode::VXorB32, Scalar::Reg(sign), a));
-        let (magic, shift) = magic_divisor(d, dividend.most);
-        let magic = self.constant_sgpr(magic);
-        let high = self.emitter.vgpr(1);
-        self.emitter.op(Opcode::VMulHiU32, &[high, magic, positive]);
-        let quotient = match shift {
-            0 => high,
-            _ => two(self, Opcode::VLshrrevB32, Scalar::Const(i64::from(shift)), high),
-        };
-        sign.map_or(quotient, |sign| two(self, Opcode::VXorB32, Scalar::Reg(sign), quotient))
-    }
-
-    /// The same for divisors that are not known: the signs are taken off and put back around a truncating
-    /// division of numbers that are not negative.
-    fn floor_divide_vectors(
-        &mut self,
-        a: HeldValue,
-        b: HeldValue,
-        dividend: Dividend,
-        divisor: Divisor,
-    ) -> Operand {
-        let two = |lowering: &mut Self, op: Opcode, x: Operand, y: Operand| {
-            let out = lowering.emitter.vgpr(1);
-            lowering.emitter.op(op, &[out, x, y]);
-            out
-        };
-        let sign_of = |lowering: &mut Self, x: Operand| {
-            let out = lowering.emitter.vgpr(1);
-            lowering.emitter.with(Opcode::VAshrrevI32, out, &[Scalar::Const(31), Scalar::Reg(x)]);
-            out
-        };
-        let (mut a, mut b) = (self.vector_of(a), self.vector_of(b));
-        if divisor == Divisor::Any {
-            let sign = sign_of(self, b);
-            for x in [&mut a, &mut b] {
-                let flipped = two(self, Opcode::VXorB32, *x, sign);
-                *x = two(self, Opcode::VSubU32, flipped, sign);
-            }
-        }
-        let natural = dividend.natural && divisor == Divisor::Positive;
-        let sign = (!natural).then(|| sign_of(self, a));
-        let dividend = sign.map_or(a, |sign| two(self, Opcode::VXorB32, a, sign));
-        let quotient = self.divide_integers(Scalar::Reg(dividend), Scalar::Reg(b));
-        sign.map_or(quotient, |sign| two(self, Opcode::VXorB32, quotient, sign))
     }
 }
