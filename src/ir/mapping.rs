@@ -20,7 +20,7 @@ use super::facts::Expansion;
 
 /// Of an access: a coordinate for each dimension of its memory. The dimensions that the expressions speak of
 /// are those of the value that is read or written. The operands that they use stand before the memory: those
-/// of a read from the first on, those of a write after the value.
+/// of a read from the first on, those of a write after the value. An access without one has the identity.
 #[derive(Component, Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Mapping(pub SmallVec<[SymExpr; 4]>);
 
@@ -43,6 +43,11 @@ pub(crate) fn operand_number(symbol: Symbol) -> Option<usize> {
 }
 
 impl Mapping {
+    /// The one of accesses that have none: the element at these coordinates is at the same ones in the memory.
+    pub(crate) fn identity(coordinates: impl IntoIterator<Item = Symbol>) -> Mapping {
+        Mapping(coordinates.into_iter().map(SymExpr::from).collect())
+    }
+
     /// That of an access, or of the one that it is a piece of.
     pub(crate) fn of(world: &World, access: Entity) -> Option<&Mapping> {
         let logical = || world.get::<Expansion>(access).map(|expansion| expansion.logical);

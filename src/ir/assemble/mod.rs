@@ -138,9 +138,7 @@ impl KernelAssembler {
         if self.world.get::<Op>(memory) != Some(&Op::Allocate) || self.world.get::<Mapping>(node).is_some() {
             return;
         }
-        let own = self.dims_of(memory).into_iter().map(SymExpr::from);
-        let mapping = Mapping(own.collect());
-        self.map(node, mapping);
+        self.map(node, Mapping::identity(self.dims_of(memory)));
     }
 
     /// The dimensions of a memory.

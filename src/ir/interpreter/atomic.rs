@@ -1,6 +1,7 @@
 //! Atomic updates: element after element, in the order of the value's elements, which is one of the orders
 //! that the operation allows.
 
+use std::borrow::Cow;
 use std::ops::{BitAnd, BitOr, BitXor};
 use std::rc::Rc;
 
@@ -11,7 +12,7 @@ use super::tensor::{Data, Tensor};
 use super::{InterpretedValue, Interpreter, ValueContent, malformed};
 use crate::float16::{bf16, f16};
 use crate::ir::diagnostic::Diagnostic;
-use crate::ir::expr::{SymExpr, Symbol};
+use crate::ir::expr::Symbol;
 use crate::ir::mapping::Mapping;
 use crate::ir::op::AtomicOp;
 use crate::ir::types::DType;
@@ -36,16 +37,14 @@ impl Interpreter<'_> {
         }
         let dims = first.dims.clone();
         let [expected, tensor] = [Rc::clone(self.tensor(first)?), Rc::clone(self.tensor(last)?)];
-        let own;
         let mapping = match self.world.get::<Mapping>(node) {
-            Some(mapping) => mapping,
+            Some(mapping) => Cow::Borrowed(mapping),
             None => {
-                let names = self.memory(to)?.dims.iter().map(|&dim| Symbol::new(self.name(dim)));
-                own = Mapping(names.map(SymExpr::from).collect());
-                &own
+                let own = self.memory(to)?.dims.iter().map(|&dim| Symbol::new(self.name(dim)));
+                Cow::Owned(Mapping::identity(own))
             }
         };
-        let places = self.places(mapping, &dims, values, to)?;
+        let places = self.places(&mapping, &dims, values, to)?;
         self.check_defined(to, &places)?;
         let Some(InterpretedValue { content: ValueContent::Tensor(into), .. }) = self.memories.get_mut(&to)
         else {

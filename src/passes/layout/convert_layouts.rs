@@ -19,7 +19,6 @@ use smallvec::{SmallVec, smallvec};
 use super::conversion_ways::{BestWay, ConversionCosts, ConversionRecord, ConversionRecords, ConversionWay};
 use super::element_layouts::{LayoutNodes, projected};
 use crate::ir::diagnostic::Diagnostic;
-use crate::ir::expr::SymExpr;
 use crate::ir::layout::Layout;
 use crate::ir::mapping::Mapping;
 use crate::ir::node::*;
@@ -221,7 +220,7 @@ impl Converter<'_, '_, '_> {
                     if learned_once {
                         // At coordinates, where the lanes that know nothing are switched off.
                         let symbols = ty.dims.iter().map(|&dim| self.site.geometry.dim(dim).symbol);
-                        write.insert(Mapping(symbols.map(SymExpr::from).collect()));
+                        write.insert(Mapping::identity(symbols));
                     }
                     let write = write.id();
                     let operands = Operands(smallvec![buffer]);

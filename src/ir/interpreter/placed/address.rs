@@ -1,5 +1,4 @@
-//! The element of a memory, or the byte of LDS, that a place of a layout refers to. What is the same for all
-//! places of an access is found once.
+//! Where the tile of a memory, or of LDS, lies that a workgroup has in an iteration.
 
 use std::borrow::Cow;
 
@@ -7,90 +6,32 @@ use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
 
 use super::trace::LoopFrame;
-use super::{Machine, MemoryContents, RunningGroup, bug};
+use super::{Machine, RunningGroup, bug};
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::expr::Symbol;
-use crate::ir::facts::{Base, Bounds, Iteration, LdsBuffer};
-use crate::ir::layout::{Dim, Layout, Place};
+use crate::ir::facts::{Base, Iteration, LdsBuffer};
+use crate::ir::layout::Dim;
 use crate::ir::node::*;
 
-/// The place of an element of an access.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(super) enum ElementPlace {
-    /// In the tensor, at this index; in LDS, at this byte.
-    At(usize),
-    /// Outside, where the access reads zero and writes nothing.
-    Masked,
-    /// Outside, where the access must not be used.
-    Undefined,
+/// A dimension of what is accessed: how many elements it has, and the first one of the tile.
+pub(super) struct TileDim {
+    pub(super) dim: Dim,
+    pub(super) symbol: Symbol,
+    pub(super) size: usize,
+    pub(super) first: i64,
 }
 
-/// The tile of a memory that an access is in.
-pub(super) enum AccessedTile<'a> {
-    Memory(MemoryTile<'a>),
-    Lds(LdsTile<'a>),
-}
-
-/// The part of a memory that a workgroup accesses in one iteration.
-pub(super) struct MemoryTile<'a> {
-    dims: SmallVec<[TileDim; 4]>,
-    bounds: Option<&'a Bounds>,
-}
-
-/// A dimension of a memory: how many elements it has, and the first one of the tile.
-struct TileDim {
-    dim: Dim,
-    symbol: Symbol,
-    size: usize,
-    first: i64,
+impl TileDim {
+    /// A coordinate along it, if there is an element.
+    pub(super) fn inside(&self, coordinate: i64) -> Option<usize> {
+        usize::try_from(coordinate).ok().filter(|&at| at < self.size)
+    }
 }
 
 /// An LDS buffer, and where the copy of it begins that an iteration uses.
 pub(super) struct LdsTile<'a> {
     buffer: Cow<'a, LdsBuffer>,
     first: u32,
-}
-
-impl AccessedTile<'_> {
-    /// The element at these coordinates in the workgroup's tile.
-    pub(super) fn element(&self, coordinate: impl Fn(Dim) -> u32) -> Result<ElementPlace, Diagnostic> {
-        match self {
-            AccessedTile::Memory(tile) => tile.element(coordinate),
-            AccessedTile::Lds(tile) => Ok(ElementPlace::At(tile.byte(coordinate)? as usize)),
-        }
-    }
-}
-
-impl MemoryTile<'_> {
-    fn element(&self, coordinate: impl Fn(Dim) -> u32) -> Result<ElementPlace, Diagnostic> {
-        let mut index = 0usize;
-        let mut found = ElementPlace::At(0);
-        for &TileDim { dim, symbol, size, first } in &self.dims {
-            let coordinate = i64::from(coordinate(dim)) + first;
-            let Some(inside) = usize::try_from(coordinate).ok().filter(|&at| at < size) else {
-                let (masks, leaves) = match self.bounds {
-                    None => (true, true),
-                    Some(bounds) => (bounds.masks.contains(&dim), bounds.leaves.contains(&dim)),
-                };
-                match (masks, leaves) {
-                    (true, _) => return Ok(ElementPlace::Masked),
-                    (false, true) => found = ElementPlace::Undefined,
-                    (false, false) => {
-                        return Err(Diagnostic::invalid(format!(
-                            "an access reaches {symbol} = {coordinate}, beyond its {size} elements, although it is not \
-                             marked as leaving them",
-                        )));
-                    }
-                }
-                continue;
-            };
-            index = index * size + inside;
-        }
-        Ok(match found {
-            ElementPlace::At(_) => ElementPlace::At(index),
-            outside => outside,
-        })
-    }
 }
 
 impl LdsTile<'_> {
@@ -124,36 +65,20 @@ impl LdsTile<'_> {
 }
 
 impl<'a> Machine<'a> {
-    /// The tile of a memory or an LDS buffer that `node` is in.
-    pub(super) fn tile(
+    /// Dimensions of so many elements each, with the first ones of the tile that `node` is in.
+    pub(super) fn tile_dims(
         &self,
         node: Entity,
-        memory: Entity,
+        dims: impl Iterator<Item = (Dim, usize)>,
         frame: &LoopFrame,
         group: &RunningGroup,
-    ) -> Result<AccessedTile<'a>, Diagnostic> {
-        match self.by_node.get(memory) {
-            Some(&number) => {
-                Ok(AccessedTile::Memory(self.memory_tile(node, &self.memories[number], frame, group)?))
-            }
-            None => Ok(AccessedTile::Lds(self.lds_tile(node, memory, frame)?)),
-        }
-    }
-
-    fn memory_tile(
-        &self,
-        node: Entity,
-        memory: &MemoryContents,
-        frame: &LoopFrame,
-        group: &RunningGroup,
-    ) -> Result<MemoryTile<'a>, Diagnostic> {
+    ) -> Result<SmallVec<[TileDim; 4]>, Diagnostic> {
         let iteration = self.iteration_of(node);
-        let mut dims = SmallVec::new();
-        for (&dim, &size) in memory.dims.iter().zip(&memory.shape) {
+        let of_dim = |(dim, size): (Dim, usize)| {
             let first = self.first_element(dim, frame, iteration, group)?;
-            dims.push(TileDim { dim, symbol: self.geometry.dims[dim].symbol, size, first });
-        }
-        Ok(MemoryTile { dims, bounds: self.fact::<Bounds>(node) })
+            Ok(TileDim { dim, symbol: self.geometry.dims[dim].symbol, size, first })
+        };
+        dims.map(of_dim).collect()
     }
 
     /// The copy of an LDS buffer that `node` uses.
@@ -196,20 +121,6 @@ impl<'a> Machine<'a> {
             first += number * i64::from(tile);
         }
         Ok(first)
-    }
-
-    /// The coordinate in the whole tensor, along a dimension, of the element that `node` touches at `place`.
-    pub(super) fn whole_coordinate(
-        &self,
-        node: Entity,
-        dim: Dim,
-        layout: &Layout,
-        place: Place,
-        frame: &LoopFrame,
-        group: &RunningGroup,
-    ) -> Result<i64, Diagnostic> {
-        let first = self.first_element(dim, frame, self.iteration_of(node), group)?;
-        Ok(i64::from(layout.coordinate(dim, place)) + first)
     }
 
     /// A fact about an access: about the logical node, if it is a piece of one.

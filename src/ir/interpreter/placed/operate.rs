@@ -9,9 +9,8 @@ use super::super::atomic;
 use super::super::encoding;
 use super::super::product::{Extents, multiply_add, multiply_add_scaled, unpacked};
 use super::super::tensor::{Data, bits_of, data_of};
-use super::address::{AccessedTile, ElementPlace};
 use super::fragment::{Fragment, index_of, places};
-use super::mapped::AccessPath;
+use super::mapped::ElementPlace;
 use super::{LANES, Machine, PlacedWave, RunningGroup, bug};
 use crate::ir::diagnostic::{Diagnostic, Kind};
 use crate::ir::facts::{Expansion, FoldsMasked, PaddedFactors, TurnedUnits};
@@ -292,7 +291,7 @@ impl Machine<'_> {
             Fragment { dtype, registers, first, replicas, bits: Vec::new(), defined: Vec::new() };
         let path = self.access_path(node, memory, frame, wave, group)?;
         for at_place in places(first, replicas, registers, wave.number).enumerate() {
-            let element = self.addressed(node, &path, &layout, at_place, frame, group)?;
+            let element = self.addressed(node, &path, &layout, at_place)?;
             let found = self.found(element, (memory, dtype), wave, group)?;
             fragment.bits.push(found.unwrap_or(0));
             fragment.defined.push(found.is_some());
@@ -336,8 +335,7 @@ impl Machine<'_> {
         let path = self.access_path(node, memory, &self.frames[frame], wave, group)?;
         let all = places(value.first, value.replicas, value.registers, wave.number);
         for (at, place) in all.enumerate() {
-            let frame = &self.frames[frame];
-            match self.addressed(node, &path, &layout, (at, place), frame, group)? {
+            match self.addressed(node, &path, &layout, (at, place))? {
                 ElementPlace::At(to) if value.defined[at] => self.memories[number].bits[to] = value.bits[at],
                 ElementPlace::At(_) => {
                     return Err(Diagnostic::invalid("an undefined element is stored").note(
@@ -370,7 +368,7 @@ impl Machine<'_> {
         let number = self.by_node.get(memory).copied();
         let layout = self.layout(node);
         let path = self.access_path(node, memory, &self.frames[frame], wave, group)?;
-        if let AccessPath::Tile(AccessedTile::Lds(_)) = path {
+        if number.is_none() && !path.is_mapped() {
             return Err(bug("an update of LDS without coordinates"));
         }
         let unknown = || bug("no such atomic update");
@@ -381,8 +379,7 @@ impl Machine<'_> {
                 before.defined.push(false);
                 continue;
             }
-            let frame = &self.frames[frame];
-            let element = self.addressed(node, &path, &layout, (at, place), frame, group)?;
+            let element = self.addressed(node, &path, &layout, (at, place))?;
             let joined =
                 |old: u64| atomic::updated(op, value.dtype, old, [expected.bits[at], value.bits[at]]);
             let old = match (element, number) {
@@ -424,13 +421,12 @@ impl Machine<'_> {
         let operands = &self.get::<Operands>(node)?.0;
         let path = self.access_path(node, buffer, frame, wave, group)?;
         // Of what an update gives back, the first copy alone is known.
-        let is_mapped = matches!(path, AccessPath::Mapped(_));
-        let of_update = is_mapped && matches!(self.get::<Op>(operands[0])?, Op::Atomic(_));
+        let of_update = path.is_mapped() && matches!(self.get::<Op>(operands[0])?, Op::Atomic(_));
         for (at, place) in places(value.first, value.replicas, value.registers, wave.number).enumerate() {
             if of_update && !layout.is_first_copy(place) {
                 continue;
             }
-            let element = self.addressed(node, &path, &layout, (at, place), frame, group)?;
+            let element = self.addressed(node, &path, &layout, (at, place))?;
             let ElementPlace::At(to) = element else { continue };
             let to = group.lds.base(buffer) + to as u32;
             group.lds.write(to, bytes, value.defined[at].then_some(value.bits[at]), wave.number)?;

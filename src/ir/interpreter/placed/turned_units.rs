@@ -26,14 +26,14 @@ impl Machine<'_> {
         let registers = layout.extent(Source::Register);
         let mut fragment =
             Fragment { dtype, registers, first, replicas, bits: Vec::new(), defined: Vec::new() };
-        let tile = self.tile(node, memory, frame, group)?;
-        for place in places(first, replicas, registers, wave.number) {
+        let path = self.access_path(node, memory, frame, wave, group)?;
+        for (at, place) in places(first, replicas, registers, wave.number).enumerate() {
             let own = |dim: Dim| layout.coordinate(dim, place);
             // Tiles begin at whole units, so that the place in the tile tells which part of one it is.
             let (mut word, mut is_defined) = (0, true);
             for part in turned.parts(own) {
                 let stored = |dim: Dim| turned.stored_coordinate(dim, &part, own);
-                let element = tile.element(stored).map_err(|fault| fault.at(self.location(node)))?;
+                let element = path.element(at, stored).map_err(|fault| fault.at(self.location(node)))?;
                 let found = self.found(element, (memory, dtype), wave, group)?;
                 is_defined &= found.is_some();
                 word |= part.of(found.unwrap_or_default());
