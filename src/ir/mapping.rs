@@ -11,18 +11,24 @@
 //! dimensions is read as zero and is not written; so is what lies outside of the value's own dimensions. If
 //! several elements are written to one place, it holds one of them afterwards.
 
+use std::ops::RangeInclusive;
+
 use bevy_ecs::prelude::{Component, Entity, World};
 use smallvec::SmallVec;
 
 use super::diagnostic::Diagnostic;
-use super::expr::{SymExpr, SymNode, SymOp, Symbol};
-use super::facts::Expansion;
+use super::expr::{Expr, ExprArena, ExprError, SymExpr, SymNode, SymOp, Symbol};
+use super::facts::{Expansion, Geometry};
+use super::layout::Dim;
 
 /// Of an access: a coordinate for each dimension of its memory. The dimensions that the expressions speak of
 /// are those of the value that is read or written. The operands that they use stand before the memory: those
 /// of a read from the first on, those of a write after the value. An access without one has the identity.
 #[derive(Component, Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Mapping(pub SmallVec<[SymExpr; 4]>);
+
+/// The values that an operand may have.
+pub(crate) const OPERAND_RANGE: RangeInclusive<i64> = i32::MIN as i64..=i32::MAX as i64;
 
 /// The most operations of one coordinate.
 const MAX_OPERATIONS: u32 = 400;
@@ -70,10 +76,38 @@ impl Mapping {
         self.0.iter().for_each(|coordinate| visit(coordinate, see));
     }
 
+    /// The same over the symbols of coordinates along dimensions.
+    pub(crate) fn over(
+        &self,
+        geometry: &Geometry,
+        coordinates: impl Iterator<Item = (Dim, Symbol)> + Clone,
+    ) -> Mapping {
+        self.replaced(&|symbol| {
+            let found = coordinates.clone().find(|known| geometry.dim(known.0).symbol == symbol);
+            found.map(|known| SymExpr::from(known.1))
+        })
+    }
+
     /// The same with symbols replaced.
     pub(crate) fn replaced(&self, replace: &impl Fn(Symbol) -> Option<SymExpr>) -> Mapping {
         Mapping(self.0.iter().map(|coordinate| coordinate.replaced(replace)).collect())
     }
+}
+
+/// The symbol of an element's coordinate along a dimension, and the range in which it is.
+pub(crate) fn coordinate_along(geometry: &Geometry, dim: Dim) -> (Symbol, RangeInclusive<i64>) {
+    let entry = geometry.dim(dim);
+    let last = entry.static_size.map_or(i64::from(i32::MAX), i64::from) - 1;
+    (Symbol::new(&format!("%at {}", entry.symbol.name())), 0..=last)
+}
+
+/// Whether `0 <= e < size` is certain.
+///
+/// # Errors
+/// Expressions that the algebra cannot hold.
+pub(crate) fn is_certainly_inside(arena: &mut ExprArena, e: Expr, size: Expr) -> Result<bool, ExprError> {
+    let left = arena.sub(size, e)?;
+    Ok(arena.range(e).at_least(0) && arena.range(left).at_least(1))
 }
 
 /// Checks the size of `what`, an expression, and the operands that it names.

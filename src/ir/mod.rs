@@ -43,6 +43,8 @@ pub(crate) mod mapped_access;
 #[cfg(feature = "compiler")]
 pub(crate) mod mapping;
 #[cfg(feature = "compiler")]
+pub(crate) mod mapping_types;
+#[cfg(feature = "compiler")]
 pub(crate) mod memory_layout;
 #[cfg(feature = "compiler")]
 pub(crate) mod node;

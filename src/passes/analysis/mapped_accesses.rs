@@ -11,9 +11,9 @@ use smallvec::SmallVec;
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::expr::{Atom, Expr, ExprArena, ExprError, SymExpr, Symbol};
 use crate::ir::layout::Dim;
-use crate::ir::mapping::{Mapping, is_value};
+use crate::ir::mapping::{Mapping, OPERAND_RANGE, coordinate_along, is_certainly_inside, is_value};
+use crate::ir::mapping_types::{AccessTypes, MappingFault};
 use crate::ir::node::*;
-use crate::ir::types::DType;
 use crate::passes::facts::Geometry;
 use crate::passes::options::Options;
 
@@ -33,47 +33,42 @@ pub(in crate::passes) fn checked(
     operands: &[&ValueType],
     show: &dyn Fn(&ValueType) -> String,
 ) -> Result<ValueType, Diagnostic> {
-    let wrong = |text: String, help: &str| Diagnostic::invalid(text).help(help);
-    let Some((&memory, others)) = operands.split_last() else {
-        return Err(Diagnostic::bug("an access without memory"));
-    };
-    let Some((written, others)) = others.split_at_checked(op.values_in_front()) else {
-        return Err(Diagnostic::bug("a write without value"));
-    };
-    let value = match written.first() {
+    let access = AccessTypes::of(op, operands);
+    let access = access.ok_or_else(|| Diagnostic::bug("an access without memory or without value"))?;
+    let memory = access.memory;
+    let value = match access.written.first() {
         Some(&value) => value.clone(),
         None => ValueType { dtype: memory.dtype, ..own.clone() },
     };
-    if value.dims.is_empty() {
-        let text = format!("a mapped access of a value {}", show(&value));
-        return Err(wrong(text, "the value of a mapped access has at least one dimension"));
-    }
-    if value.dtype != memory.dtype {
-        let text = format!("a value {} is written to a memory {}", show(&value), show(memory));
-        return Err(wrong(text, "cast the value"));
-    }
-    if mapping.0.len() != memory.dims.len() {
-        let given = match mapping.0.len() {
-            1 => "1 coordinate is".to_owned(),
-            count => format!("{count} coordinates are"),
-        };
-        let text = format!("{given} given for a memory {}", show(memory));
-        return Err(wrong(text, "give a coordinate for each dimension of the memory, in its order"));
-    }
-    for &other in others {
-        if other.dtype != Some(DType::I32) {
-            let text = format!("a coordinate is made of a value {}", show(other));
-            return Err(wrong(text, "values in coordinates are i32: cast it"));
+    let Some(fault) = access.fault(&value, mapping) else { return Ok(value) };
+    let (text, help) = match fault {
+        MappingFault::NoDims => (
+            format!("a mapped access of a value {}", show(&value)),
+            "the value of a mapped access has at least one dimension",
+        ),
+        MappingFault::Dtype => {
+            (format!("a value {} is written to a memory {}", show(&value), show(memory)), "cast the value")
         }
-        if other.dims.iter().any(|dim| !value.dims.contains(dim)) {
-            let text = format!("a coordinate of a value {} is made of a value {}", show(&value), show(other));
-            return Err(wrong(
-                text,
-                "values in coordinates have dimensions of the value that is accessed only",
-            ));
+        MappingFault::Count => {
+            let given = match mapping.0.len() {
+                1 => "1 coordinate is".to_owned(),
+                count => format!("{count} coordinates are"),
+            };
+            (
+                format!("{given} given for a memory {}", show(memory)),
+                "give a coordinate for each dimension of the memory, in its order",
+            )
         }
-    }
-    Ok(value)
+        MappingFault::OperandDtype(other) => (
+            format!("a coordinate is made of a value {}", show(other)),
+            "values in coordinates are i32: cast it",
+        ),
+        MappingFault::OperandDims(other) => (
+            format!("a coordinate of a value {} is made of a value {}", show(&value), show(other)),
+            "values in coordinates have dimensions of the value that is accessed only",
+        ),
+    };
+    Err(Diagnostic::invalid(text).help(help))
 }
 
 /// The mapping with numbers in place of sizes that are known. What is left are the dimensions of the value,
@@ -116,11 +111,6 @@ pub(super) fn with_sizes(
     }))
 }
 
-/// The symbol of a coordinate along a dimension of which `symbol` is the size.
-fn coordinate_symbol(symbol: Symbol) -> Symbol {
-    Symbol::new(&format!("at {}", symbol.name()))
-}
-
 /// Dimensions of a memory along which the coordinates of a mapped access can be outside of it, where the
 /// element itself is inside of the value's dimensions.
 pub(in crate::passes) fn outside(
@@ -130,22 +120,21 @@ pub(in crate::passes) fn outside(
     value: &[Dim],
     memory: &[Dim],
 ) -> SmallVec<[Dim; 4]> {
-    let mut coordinates: SmallVec<[(Symbol, Symbol); 4]> = SmallVec::new();
-    for &dim in value {
-        let entry = geometry.dim(dim);
-        let at = coordinate_symbol(entry.symbol);
-        // What cannot be assumed is not known, and then masks say it at run time.
-        let last = entry.static_size.map_or(i64::from(i32::MAX), i64::from) - 1;
-        let _ = arena.assume_range(at, 0..=last);
-        coordinates.push((entry.symbol, at));
-    }
+    let coordinates: SmallVec<[(Dim, Symbol); 4]> = value
+        .iter()
+        .map(|&dim| {
+            let (symbol, range) = coordinate_along(geometry, dim);
+            // What cannot be assumed is not known, and then masks say it at run time.
+            let _ = arena.assume_range(symbol, range);
+            (dim, symbol)
+        })
+        .collect();
     mapping.visit(&mut |symbol| {
         if is_value(symbol) {
-            let _ = arena.assume_range(symbol, i64::from(i32::MIN)..=i64::from(i32::MAX));
+            let _ = arena.assume_range(symbol, OPERAND_RANGE);
         }
     });
-    let named =
-        mapping.replaced(&|symbol| coordinates.iter().find(|c| c.0 == symbol).map(|c| SymExpr::from(c.1)));
+    let named = mapping.over(geometry, coordinates.iter().copied());
     let mut outside = SmallVec::new();
     for ((coordinate, &dim), written) in named.0.iter().zip(memory).zip(&mapping.0) {
         // The block of an element exists as the element does.
@@ -157,9 +146,7 @@ pub(in crate::passes) fn outside(
         }
         let size = geometry.dim(dim).size;
         let own = |symbol: Symbol| {
-            value
-                .iter()
-                .any(|&v| coordinate_symbol(geometry.dim(v).symbol) == symbol && geometry.dim(v).size == size)
+            coordinates.iter().any(|known| known.1 == symbol && geometry.dim(known.0).size == size)
         };
         let inside = coordinate.intern(arena).and_then(|e| is_inside(arena, e, size, &own));
         if !inside.unwrap_or(false) {
@@ -181,6 +168,5 @@ fn is_inside(
         Some(Atom::Symbol(symbol)) if own(symbol) => return Ok(true),
         _ => {}
     }
-    let left = arena.sub(size, e)?;
-    Ok(arena.range(e).at_least(0) && arena.range(left).at_least(1))
+    is_certainly_inside(arena, e, size)
 }

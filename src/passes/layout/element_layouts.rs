@@ -20,6 +20,12 @@ pub(super) type LayoutNodes<'w, 's> =
 /// Widest memory instruction, in bytes.
 pub(crate) const MAX_ACCESS_BYTES: u32 = 16;
 
+/// The most elements of so many bytes that one instruction accesses. Those of 16 bits are updated in pairs.
+pub(crate) fn most_elements(op: Op, bytes: u32) -> u32 {
+    let most = if let Op::Atomic(_) = op { 4 } else { MAX_ACCESS_BYTES };
+    (most / bytes).max(1)
+}
+
 /// Modes of the wave digits of a value with dimensions `dims`.
 pub(crate) fn wave_modes(geometry: &Geometry, dims: &[Dim]) -> impl Iterator<Item = Mode> {
     let dims: Dims = Dims::from_slice(dims);

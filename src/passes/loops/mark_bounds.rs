@@ -26,7 +26,7 @@ use crate::ir::walk;
 use crate::passes::PassResult;
 use crate::passes::analysis::{mapped_accesses, memory_strides};
 use crate::passes::facts::{Bounds, Expressions, Geometry, Remainder};
-use crate::passes::layout::element_layouts::MAX_ACCESS_BYTES;
+use crate::passes::layout::element_layouts::most_elements;
 
 /// Loops around a node, outermost first: the dimension, and whether the loop is over a remainder.
 pub(super) type Loops = SmallVec<[(Dim, bool); 4]>;
@@ -189,8 +189,7 @@ impl Marker<'_, '_, '_> {
             (Some(_), true) => &self.accesses.nodes.get(node.operand(0)?)?.ty.dims,
         };
         let bytes = dtype.map_or(1, DType::bytes);
-        // Elements of 16 bits are updated in pairs.
-        let widest = if let Op::Atomic(_) = op { (4 / bytes).max(1) } else { MAX_ACCESS_BYTES / bytes };
+        let widest = most_elements(op, bytes);
         let layout = &placement.ok_or_else(|| Bug::new("an access without layout"))?.0;
         let arena = &mut *self.arena;
         let masked = &self.masked;
@@ -219,7 +218,6 @@ impl Marker<'_, '_, '_> {
             }
         }
         if let Ok(strides) = self.accesses.strides.get(memory) {
-            let bytes = dtype.map_or(1, DType::bytes);
             // An element of 64 bits is two dwords.
             while !aligned(arena, geometry, memory_dims, strides, ((granule * bytes).min(4) / bytes).max(1))?
             {

@@ -15,7 +15,7 @@ use crate::codegen::lower::emit::emitter::Scalar;
 use crate::codegen::lower::values::expressions::{HeldValue, LateFacts};
 use crate::codegen::lower::values::scalars::Sign;
 use crate::ir::diagnostic::{Diagnostic, Kind};
-use crate::ir::expr::Expr;
+use crate::ir::expr::{Expr, ExprError};
 use crate::ir::layout::Dim;
 use crate::ir::memory_layout::Strides;
 use crate::ir::node::*;
@@ -265,23 +265,32 @@ impl AddressLayer<'_> {
             let size = self.kernel.geometry.dim(dim).size;
             reach = self.arena.mul(reach, size).map_err(|e| self.unmappable(e))?;
         }
-        match self.arena.as_integer(reach) {
-            Some(bytes) if bytes.saturating_add(before) > i64::from(MAX_RECORDS) => {
-                let text = format!("a memory of {bytes} bytes is accessed at coordinates that are far apart");
-                Err(Diagnostic::new(Kind::Limit, text)
-                    .at(self.at(node))
-                    .help("such memories have less than 2 GiB: make several of it"))
-            }
-            Some(_) => Ok(()),
-            None => {
-                let before = self.arena.int(before);
-                let reach = self.arena.add(reach, before).map_err(|e| self.unmappable(e))?;
-                if self.emitter.out.reaches.iter().all(|r| r.1 != reach) {
-                    self.emitter.out.reaches.push((memory, reach));
-                }
-                Ok(())
-            }
+        let beyond = self.beyond_reach(memory, reach, before).map_err(|e| self.unmappable(e))?;
+        beyond.map_or(Ok(()), |bytes| {
+            let text = format!("a memory of {bytes} bytes is accessed at coordinates that are far apart");
+            Err(Diagnostic::new(Kind::Limit, text)
+                .at(self.at(node))
+                .help("such memories have less than 2 GiB: make several of it"))
+        })
+    }
+
+    /// The bytes of a reach in a memory, if they are, with those in front, more than a descriptor spans. What
+    /// depends on open sizes is noted, to be checked at launch.
+    pub(super) fn beyond_reach(
+        &mut self,
+        memory: Entity,
+        reach: Expr,
+        before: i64,
+    ) -> Result<Option<i64>, ExprError> {
+        if let Some(bytes) = self.arena.as_integer(reach) {
+            return Ok(Some(bytes).filter(|bytes| bytes.saturating_add(before) > i64::from(MAX_RECORDS)));
         }
+        let before = self.arena.int(before);
+        let reach = self.arena.add(reach, before)?;
+        if self.emitter.out.reaches.iter().all(|known| known.1 != reach) {
+            self.emitter.out.reaches.push((memory, reach));
+        }
+        Ok(None)
     }
 
     /// A descriptor whose base is `uniform - bias` bytes after the beginning of a memory.

@@ -15,7 +15,6 @@ use super::access::{
     instruction_places,
 };
 use super::alike::may_be_shared;
-use super::descriptors::MAX_RECORDS;
 use super::lds::swizzled_rows;
 use crate::codegen::isa::{Opcode, Operand};
 use crate::codegen::lower::emit::emitter::Scalar;
@@ -28,7 +27,7 @@ use crate::ir::node::*;
 use crate::passes::facts::{Bounds, LdsBuffer};
 use crate::passes::layout::element_layouts::MAX_ACCESS_BYTES;
 
-/// A vector offset beyond every tensor: descriptors never span more than [`MAX_RECORDS`] bytes.
+/// A vector offset beyond every tensor: descriptors never span more than 2 GiB.
 pub(crate) const OUTSIDE: u32 = 0x8000_0000;
 
 /// Immediate offsets are 12 bits.
@@ -163,21 +162,13 @@ impl AddressLayer<'_> {
             let part = self.arena.mul(extent, stride).map_err(|e| self.too_large(&e))?;
             reach = self.arena.add(reach, part).map_err(|e| self.too_large(&e))?;
         }
-        match self.arena.as_integer(reach) {
-            Some(bytes) if bytes > i64::from(MAX_RECORDS) => {
-                let text = format!("a workgroup's tile of this memory spans {bytes} bytes");
-                Err(Diagnostic::new(Kind::Limit, text)
-                    .at(self.at(node))
-                    .help("tiles must lie within 2 GiB: use smaller tiles, or another order of dimensions"))
-            }
-            Some(_) => Ok(()),
-            None => {
-                if self.emitter.out.reaches.iter().all(|r| r.1 != reach) {
-                    self.emitter.out.reaches.push((access.memory, reach));
-                }
-                Ok(())
-            }
-        }
+        let beyond = self.beyond_reach(access.memory, reach, 0).map_err(|e| self.too_large(&e))?;
+        beyond.map_or(Ok(()), |bytes| {
+            let text = format!("a workgroup's tile of this memory spans {bytes} bytes");
+            Err(Diagnostic::new(Kind::Limit, text)
+                .at(self.at(node))
+                .help("tiles must lie within 2 GiB: use smaller tiles, or another order of dimensions"))
+        })
     }
 
     /// Vector offset of the lane's first element, and the coordinates that masks compare. For an access that

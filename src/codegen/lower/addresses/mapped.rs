@@ -29,7 +29,7 @@ use crate::ir::diagnostic::Diagnostic;
 use crate::ir::expr::{Expr, ExprError};
 use crate::ir::node::*;
 use crate::passes::facts::LdsBuffer;
-use crate::passes::layout::element_layouts::MAX_ACCESS_BYTES;
+use crate::passes::layout::element_layouts::most_elements;
 
 /// Vector offsets that loops keep: more would take registers from everything else.
 const MOST_KEPT: usize = 32;
@@ -80,10 +80,7 @@ impl AddressLayer<'_> {
     /// The plan of a mapped access at this point of the code.
     pub(super) fn plan_mapped(&mut self, node: Entity, memory: Entity) -> Result<AccessPlan, Diagnostic> {
         let access = self.mapped_access(node, memory)?;
-        let widest = match self.get::<Op>(node)? {
-            Op::Atomic(_) => (4 / access.element_bytes).max(1),
-            _ => MAX_ACCESS_BYTES / access.element_bytes,
-        };
+        let widest = most_elements(*self.get::<Op>(node)?, access.element_bytes);
         let drafts = self.drafts(&access, widest).map_err(|e| self.unmappable(e))?;
         match self.kernel.world.get::<LdsBuffer>(memory) {
             Some(buffer) => self.planned_in_lds(drafts, buffer),

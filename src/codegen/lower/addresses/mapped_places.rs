@@ -10,7 +10,7 @@ use crate::codegen::lower::values::dependence::PlaceSymbol;
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::expr::{Expr, ExprError, SymExpr, Symbol};
 use crate::ir::layout::{Dim, Layout, Mode, Source};
-use crate::ir::mapping::{Mapping, operand_symbol};
+use crate::ir::mapping::{Mapping, OPERAND_RANGE, coordinate_along, operand_symbol};
 use crate::ir::node::*;
 use crate::passes::facts::{Bounds, LdsBuffer};
 use crate::passes::layout::element_layouts::MAX_ACCESS_BYTES;
@@ -71,7 +71,7 @@ impl AddressLayer<'_> {
     fn operand_layouts(&mut self, operands: &[Entity]) -> Result<SmallVec<[Layout; 2]>, ExprError> {
         let mut held = SmallVec::new();
         for (number, &other) in operands.iter().enumerate() {
-            self.arena.assume_range(operand_symbol(number), i64::from(i32::MIN)..=i64::from(i32::MAX))?;
+            self.arena.assume_range(operand_symbol(number), OPERAND_RANGE)?;
             held.push(self.kernel.world.get::<Placement>(other).map(|p| p.0.clone()).unwrap_or_default());
         }
         Ok(held)
@@ -80,10 +80,8 @@ impl AddressLayer<'_> {
     fn value_coordinates(&mut self, layout: &Layout, dims: &[Dim]) -> Result<ValueCoordinates, ExprError> {
         let mut coordinates = ValueCoordinates::new();
         for &dim in dims {
-            let entry = self.kernel.geometry.dim(dim);
-            let symbol = Symbol::new(&format!("%at {}", entry.symbol.name()));
-            let last = entry.static_size.map_or(i64::from(i32::MAX), i64::from) - 1;
-            self.arena.assume_range(symbol, 0..=last)?;
+            let (symbol, range) = coordinate_along(self.kernel.geometry, dim);
+            self.arena.assume_range(symbol, range)?;
             coordinates.push((dim, symbol, self.coordinate_of(layout, dim)?));
         }
         Ok(coordinates)
@@ -100,10 +98,7 @@ impl AddressLayer<'_> {
         let memory_dims = &self.get::<ValueType>(memory)?.dims;
         let buffer = self.kernel.world.get::<LdsBuffer>(memory);
         let geometry = self.kernel.geometry;
-        let named = mapping.replaced(&|symbol| {
-            let found = access.dims.iter().find(|d| geometry.dim(d.0).symbol == symbol);
-            found.map(|d| SymExpr::from(d.1))
-        });
+        let named = mapping.over(geometry, access.dims.iter().map(|known| (known.0, known.1)));
         let mut coordinates = SmallVec::new();
         for ((coordinate, &dim), written) in named.0.iter().zip(memory_dims).zip(&mapping.0) {
             let coordinate = coordinate.intern(self.arena).map_err(|e| self.unmappable(e))?;

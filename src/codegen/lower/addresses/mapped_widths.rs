@@ -14,7 +14,7 @@ use crate::codegen::lower::lowered::Narrowness;
 use crate::codegen::lower::values::dependence::PlaceSymbol;
 use crate::ir::expr::{Expr, ExprError, Symbol};
 use crate::ir::layout::{self, Dim, Layout, Source};
-use crate::ir::mapping::operand_symbol;
+use crate::ir::mapping::{OPERAND_RANGE, is_certainly_inside, operand_symbol};
 
 /// The accesses of a width, and what keeps them from being wider.
 pub(super) struct Drafts {
@@ -136,7 +136,7 @@ impl AddressLayer<'_> {
             }
             let symbol = Symbol::new(&format!("%{number} element {element}"));
             let kind = PlaceSymbol::Operand { number, element };
-            self.name_place(symbol, kind, i64::from(i32::MIN)..=i64::from(i32::MAX))?;
+            self.name_place(symbol, kind, OPERAND_RANGE)?;
             known.push((operand_symbol(number), self.arena.symbol(symbol)));
         }
         let mut replace = |symbol: Symbol| known.iter().find(|k| k.0 == symbol).map(|k| k.1);
@@ -144,8 +144,7 @@ impl AddressLayer<'_> {
         let mut conditions = SmallVec::new();
         for &(coordinate, size) in &access.conditions {
             let coordinate = self.arena.substitute(coordinate, &mut replace)?;
-            let left = self.arena.sub(size, coordinate)?;
-            if !(self.arena.range(coordinate).at_least(0) && self.arena.range(left).at_least(1)) {
+            if !is_certainly_inside(self.arena, coordinate, size)? {
                 conditions.push((coordinate, size));
             }
         }

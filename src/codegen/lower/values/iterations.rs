@@ -192,33 +192,61 @@ impl ValueLayer<'_> {
             .any(|open| !open.single && self.kernel.geometry.walked(dims, open.axis).is_some()))
     }
 
-    /// Calls `see` with the accesses below `node`: the memory that they access, and how many iterations of
-    /// the loop `node` they are ahead of the first of its running trip.
-    fn visit_accesses(&self, node: Entity, see: &mut dyn FnMut(Entity, u32)) -> Result<(), Diagnostic> {
+    /// Calls `see` with the accesses below `node`, and how many iterations of the loop `node` each is ahead of
+    /// the first of its running trip.
+    fn visit_accesses(
+        &self,
+        node: Entity,
+        see: &mut dyn FnMut(&ExpandedNodeItem, u32),
+    ) -> Result<(), Diagnostic> {
         for &inner in &self.get::<Body>(node)?.0 {
             let expanded = self.expanded(inner)?;
-            let ahead = expanded.expansion.map_or(0, |e| e.iteration.ahead);
-            match (expanded.op, &expanded.operands.0[..]) {
-                (Op::Read | Op::Write | Op::Atomic(_), [.., memory]) if !self.has_mapping(&expanded) => {
-                    see(*memory, ahead);
-                }
-                (Op::GlobalToShared, memories) => memories.iter().for_each(|&memory| see(memory, ahead)),
-                _ => {}
+            if expanded.op.is_access() {
+                see(&expanded, expanded.expansion.map_or(0, |e| e.iteration.ahead));
             }
             // Iterations of an inner loop are its own.
             if expanded.body.is_some() {
-                self.visit_accesses(inner, &mut |memory, _| see(memory, 0))?;
+                self.visit_accesses(inner, &mut |access, _| see(access, 0))?;
             }
         }
         Ok(())
     }
 
+    /// A register that begins with what `of_tile` makes of the tile so many iterations after the first of a
+    /// loop, and what it makes of the last tile, if iterations end in the loop.
+    fn advancing(
+        &mut self,
+        open: &OpenLoop,
+        ahead: u32,
+        of_tile: &dyn Fn(&mut Self, Scalar) -> Scalar,
+    ) -> Result<(Operand, Option<Scalar>), Diagnostic> {
+        let first = self.emitter.add(open.start, open.tiles_ahead(ahead));
+        let (mut first, mut last) = (of_tile(self, first), None);
+        let around = self.loops.last().filter(|around| around.drain == Drain::Loop);
+        if let Some(end) = around.filter(|_| ahead >= open.per_trip).map(|around| around.trip.end) {
+            let tile = self.last_tile(open.axis, end)?;
+            let end = of_tile(self, tile);
+            first = self.least(first, end);
+            last = Some(end);
+        }
+        let register = self.emitter.sgpr(1);
+        self.emitter.with(Opcode::SMovB32, register, &[first]);
+        Ok((register, last))
+    }
+
     /// Scalar offsets of the global accesses in a loop, one register for each different step and distance.
     pub(crate) fn open_offsets(&mut self, node: Entity, open: &mut OpenLoop) -> Result<(), Diagnostic> {
         let mut accesses: SmallVec<[(Entity, u32); 8]> = SmallVec::new();
-        self.visit_accesses(node, &mut |memory, ahead| {
-            if !accesses.contains(&(memory, ahead)) {
-                accesses.push((memory, ahead));
+        self.visit_accesses(node, &mut |access, ahead| {
+            let memories = match (access.op, &access.operands.0[..]) {
+                (Op::GlobalToShared, memories) => memories,
+                (_, [.., memory]) if !self.has_mapping(access) => std::slice::from_ref(memory),
+                _ => &[],
+            };
+            for &memory in memories {
+                if !accesses.contains(&(memory, ahead)) {
+                    accesses.push((memory, ahead));
+                }
             }
         })?;
         for (memory, ahead) in accesses {
@@ -229,40 +257,19 @@ impl ValueLayer<'_> {
             let step = self.scalar(step)?;
             // A loop around this one has already given the memory an offset of its own.
             let outer = self.outer_offset(memory);
-            if outer.is_none()
-                && let Some(known) =
-                    open.offsets.iter_mut().find(|o| o.shared && o.step == step && o.ahead == ahead)
-            {
+            let shared = outer.is_none();
+            let mut known = open.offsets.iter_mut();
+            if let Some(known) = known.find(|o| shared && o.shared && o.step == step && o.ahead == ahead) {
                 known.memories.push(memory);
                 continue;
             }
-            let bytes = |lowering: &mut Self, tile: Scalar| {
+            let (register, last) = self.advancing(open, ahead, &|lowering, tile| {
                 let bytes = lowering.emitter.mul(tile, step);
                 outer.map_or(bytes, |outer| lowering.emitter.add(bytes, Scalar::Reg(outer)))
-            };
-            let first = self.emitter.add(open.start, open.tiles_ahead(ahead));
-            let mut first = bytes(self, first);
-            let mut last = None;
-            let around = self.loops.last().filter(|around| around.drain == Drain::Loop);
-            if let Some(end) = around.filter(|_| ahead >= open.per_trip).map(|around| around.trip.end) {
-                let tile = self.last_tile(open.axis, end)?;
-                let offset = bytes(self, tile);
-                first = self.least(first, offset);
-                last = Some(offset);
-            }
-            let register = self.emitter.sgpr(1);
-            self.emitter.with(Opcode::SMovB32, register, &[first]);
-            let shared = outer.is_none();
+            })?;
             let per_trip = self.emitter.mul(step, open.tiles_ahead(open.per_trip));
-            open.offsets.push(LoopOffset {
-                memories: smallvec![memory],
-                ahead,
-                register,
-                step,
-                per_trip,
-                last,
-                shared,
-            });
+            let memories = smallvec![memory];
+            open.offsets.push(LoopOffset { memories, ahead, register, step, per_trip, last, shared });
         }
         Ok(())
     }
@@ -382,42 +389,16 @@ impl ValueLayer<'_> {
         access.expansion.is_some_and(|e| self.kernel.world.get::<Mapping>(e.logical).is_some())
     }
 
-    /// Calls `see` with how many iterations of the loop `node` over `axis` the mapped accesses below are
-    /// ahead.
-    fn visit_mapped(&self, node: Entity, axis: Dim, see: &mut dyn FnMut(u32)) -> Result<(), Diagnostic> {
-        for &inner in &self.get::<Body>(node)?.0 {
-            let expanded = self.expanded(inner)?;
-            if let (Op::Read | Op::Write | Op::Atomic(_), Some(expansion)) = (expanded.op, expanded.expansion)
-                && self.mapped_along(expansion.logical, axis)? == Some(true)
-            {
-                see(expansion.iteration.ahead);
-            }
-            if expanded.body.is_some() {
-                self.visit_mapped(inner, axis, &mut |_| see(0))?;
-            }
-        }
-        Ok(())
-    }
-
     /// Numbers of the iterations to which mapped accesses in a loop belong, one register for each distance.
     pub(crate) fn open_numbers(&mut self, node: Entity, open: &mut OpenLoop) -> Result<(), Diagnostic> {
         let mut distances: SmallVec<[u32; 2]> = SmallVec::new();
-        self.visit_mapped(node, open.axis, &mut |ahead| {
-            if !distances.contains(&ahead) {
+        self.visit_accesses(node, &mut |access, ahead| {
+            if self.is_mapped_along(access, open.axis) && !distances.contains(&ahead) {
                 distances.push(ahead);
             }
         })?;
         for ahead in distances {
-            let mut first = self.emitter.add(open.start, open.tiles_ahead(ahead));
-            let mut last = None;
-            let around = self.loops.last().filter(|around| around.drain == Drain::Loop);
-            if let Some(end) = around.filter(|_| ahead >= open.per_trip).map(|around| around.trip.end) {
-                let number = self.last_tile(open.axis, end)?;
-                first = self.least(first, number);
-                last = Some(number);
-            }
-            let register = self.emitter.sgpr(1);
-            self.emitter.with(Opcode::SMovB32, register, &[first]);
+            let (register, last) = self.advancing(open, ahead, &|_, tile| tile)?;
             let (step, per_trip) = (open.tiles_ahead(1), open.tiles_ahead(open.per_trip));
             let memories = SmallVec::new();
             open.numbers.push(LoopOffset { memories, ahead, register, step, per_trip, last, shared: false });
@@ -628,15 +609,16 @@ impl ValueLayer<'_> {
         found.map(|c| c.place).ok_or_else(|| Diagnostic::bug("a copy that no loop advances"))
     }
 
-    /// Whether the coordinates of a mapped access move along a dimension.
-    fn mapped_along(&self, access: Entity, dim: Dim) -> Result<Option<bool>, Diagnostic> {
-        if self.kernel.world.get::<Mapping>(access).is_none() {
-            return Ok(None);
+    /// Whether an access has a mapping and its coordinates move along a dimension.
+    fn is_mapped_along(&self, access: &ExpandedNodeItem, dim: Dim) -> bool {
+        let Some(logical) = access.expansion.map(|expansion| expansion.logical) else { return false };
+        let world = self.kernel.world;
+        if world.get::<Mapping>(logical).is_none() {
+            return false;
         }
-        let typed = match self.get::<Op>(access)?.is_write() {
-            true => self.get::<Operands>(access)?.at(0)?,
-            false => access,
-        };
-        Ok(Some(self.kernel.geometry.walked(&self.get::<ValueType>(typed)?.dims, dim).is_some()))
+        let written = world.get::<Operands>(logical).and_then(|operands| operands.0.first().copied());
+        let typed = written.filter(|_| access.op.is_write()).unwrap_or(logical);
+        let ty = world.get::<ValueType>(typed);
+        ty.is_some_and(|ty| self.kernel.geometry.walked(&ty.dims, dim).is_some())
     }
 }
