@@ -49,7 +49,7 @@ pub(crate) fn operand_number(symbol: Symbol) -> Option<usize> {
 }
 
 impl Mapping {
-    /// The one of accesses that have none: the element at these coordinates is at the same ones in the memory.
+    /// The one of accesses that have none: an element is at its own coordinates in the memory.
     pub(crate) fn identity(coordinates: impl IntoIterator<Item = Symbol>) -> Mapping {
         Mapping(coordinates.into_iter().map(SymExpr::from).collect())
     }
@@ -101,7 +101,7 @@ pub(crate) fn coordinate_along(geometry: &Geometry, dim: Dim) -> (Symbol, RangeI
     (Symbol::new(&format!("%at {}", entry.symbol.name())), 0..=last)
 }
 
-/// Whether `0 <= e < size` is certain.
+/// True if `0 <= e < size` is certain.
 ///
 /// # Errors
 /// Expressions that the algebra cannot hold.

@@ -203,28 +203,45 @@ impl Marker<'_, '_, '_> {
         };
         let leaves: SmallVec<[Dim; 4]> =
             dims.iter().copied().filter(|&dim| can_leave(dim) && reaches_cover(dim)).collect();
-        if let Some(mapping) = mapping {
-            let outside = mapped_accesses::outside(arena, self.geometry, mapping, dims, memory_dims);
-            let granule = layout.extent(Source::Register).min(widest);
-            return Ok(Some(Bounds { masks: leaves.clone(), leaves, outside, granule }));
-        }
-        let masks = leaves.iter().copied().filter(|&dim| masked.applies(op, memory, dim)).collect();
-        let Some(&innermost) = dims.last() else { return Ok(None) };
-        let mut granule = layout.contiguous_run(innermost).clamp(1, widest);
-        if leaves.contains(&innermost) {
-            let size = self.geometry.dim(innermost).size;
+        let (masks, outside, granule) = match mapping {
+            Some(mapping) => {
+                let outside = mapped_accesses::outside(arena, geometry, mapping, dims, memory_dims);
+                (leaves.clone(), outside, layout.extent(Source::Register).min(widest))
+            }
+            // The identity leads out of the memory only where the value leaves it.
+            None => {
+                let masks = leaves.iter().copied().filter(|&dim| masked.applies(op, memory, dim)).collect();
+                let Some(&innermost) = dims.last() else { return Ok(None) };
+                let run = layout.contiguous_run(innermost).clamp(1, widest);
+                (masks, SmallVec::new(), self.width_in_rows(memory, dims, &leaves, (run, bytes))?)
+            }
+        };
+        debug_assert!(granule <= layout.extent(Source::Register));
+        Ok(Some(Bounds { leaves, masks, outside, granule }))
+    }
+    /// Elements that an access of a memory's rows may take at once, of `run` side by side of so many bytes:
+    /// all of them exist or none does, and they begin at a whole dword.
+    fn width_in_rows(
+        &mut self,
+        memory: Entity,
+        dims: &[Dim],
+        leaves: &[Dim],
+        (run, bytes): (u32, u32),
+    ) -> Result<u32, Diagnostic> {
+        let (arena, geometry) = (&mut *self.arena, self.geometry);
+        let mut granule = run;
+        if let Some(innermost) = dims.last().filter(|dim| leaves.contains(dim)) {
+            let size = geometry.dim(*innermost).size;
             while !arena.is_multiple_of(size, i64::from(granule)) && granule > 1 {
                 granule /= 2;
             }
         }
         if let Ok(strides) = self.accesses.strides.get(memory) {
             // An element of 64 bits is two dwords.
-            while !aligned(arena, geometry, memory_dims, strides, ((granule * bytes).min(4) / bytes).max(1))?
-            {
+            while !aligned(arena, geometry, dims, strides, ((granule * bytes).min(4) / bytes).max(1))? {
                 granule /= 2;
             }
         }
-        debug_assert!(granule <= layout.extent(Source::Register));
-        Ok(Some(Bounds { leaves, masks, outside: SmallVec::new(), granule }))
+        Ok(granule)
     }
 }

@@ -45,7 +45,7 @@ pub(super) struct AccessPlan {
     pub(super) pieces: PlannedPieces,
     /// The memory, and what the offsets depend on, if another access may take them.
     pub(super) shared: Option<(Entity, OffsetFacts)>,
-    /// Where in LDS the data go, of a load that brings them there.
+    /// The places in LDS of the data, of a load that brings them there.
     pub(super) fill: Option<LdsFill>,
 }
 
@@ -77,13 +77,13 @@ pub(crate) struct AddressedAccess {
 }
 
 impl AddressedAccess {
-    /// Where the memory is.
+    /// The space of the memory.
     pub(crate) fn space(&self) -> AddressSpace {
         space_of(self.descriptor)
     }
 }
 
-/// Where a memory is, by its descriptor.
+/// The space of a memory, by its descriptor.
 pub(super) fn space_of(descriptor: Option<Operand>) -> AddressSpace {
     if descriptor.is_some() { AddressSpace::Global } else { AddressSpace::Shared }
 }
@@ -106,16 +106,9 @@ pub(super) struct AccessFacts<'a> {
     pub(super) element_bytes: u32,
     /// First dimension that lanes or loops spread over; the descriptor ends it.
     pub(super) row: Option<Dim>,
-    /// Dimensions masked by selecting an outside offset.
-    pub(super) selected: SmallVec<[Dim; 4]>,
-    /// True if an enclosing loop advances the scalar offset.
-    pub(super) advances: bool,
-    /// True if nothing else may be added to the scalar offset.
-    pub(super) vector_only: bool,
     /// The LDS buffer that it fills without registers.
     pub(super) fills: Option<&'a LdsBuffer>,
-    /// True if it stores: of lanes and waves that hold the same elements only the first may.
-    pub(super) stores: bool,
+    pub(super) offsets: OffsetFacts,
 }
 
 /// Where the workgroup's tile lies in a memory and in all memories like it.
@@ -131,11 +124,15 @@ pub(super) struct TilePlace {
 /// What the offsets of an access depend on beside its layout and its memory.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct OffsetFacts {
+    /// Dimensions masked by selecting an outside offset.
     pub(super) selected: SmallVec<[Dim; 4]>,
+    /// True if an enclosing loop advances the scalar offset.
     pub(super) advances: bool,
+    /// True if nothing else may be added to the scalar offset.
     pub(super) vector_only: bool,
+    /// Consecutive elements per instruction.
     pub(super) granule: u32,
-    /// Lanes that hold copies of elements are left out.
+    /// Of lanes and waves that hold the same elements only the first takes part, as in stores.
     pub(super) first_copy_only: bool,
     /// The loops around it: axis, whether it runs at most once, first tile.
     pub(super) loops: SmallVec<[(Dim, bool, Scalar); 2]>,

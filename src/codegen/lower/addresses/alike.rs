@@ -6,9 +6,7 @@ use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
 
 use super::AddressLayer;
-use super::access::{
-    AccessFacts, InstructionPiece, InstructionPieces, OffsetFacts, PlannedPieces, TilePlace,
-};
+use super::access::{AccessFacts, InstructionPiece, InstructionPieces, PlannedPieces, TilePlace};
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::layout::{Layout, Source};
 use crate::ir::memory_layout::Strides;
@@ -38,23 +36,8 @@ impl AddressLayer<'_> {
         Ok(None)
     }
 
-    pub(super) fn offset_facts(&self, access: &AccessFacts, granule: u32) -> OffsetFacts {
-        OffsetFacts {
-            selected: access.selected.clone(),
-            advances: access.advances,
-            vector_only: access.vector_only,
-            granule,
-            first_copy_only: access.stores && holds_copies(access.layout),
-            loops: self.loops.iter().map(|open| (open.axis, open.single, open.start)).collect(),
-        }
-    }
-
     /// The pieces of another access with the same offsets, if one is valid at this point.
-    pub(super) fn known_pieces(
-        &self,
-        access: &AccessFacts,
-        facts: &OffsetFacts,
-    ) -> Result<Option<InstructionPieces>, Diagnostic> {
+    pub(super) fn known_pieces(&self, access: &AccessFacts) -> Result<Option<InstructionPieces>, Diagnostic> {
         if access.fills.is_some() {
             return Ok(None);
         }
@@ -62,7 +45,7 @@ impl AddressLayer<'_> {
             let (Some((memory, known)), PlannedPieces::Tile(pieces)) = (&plan.shared, &plan.pieces) else {
                 continue;
             };
-            let same = known == facts
+            let same = *known == access.offsets
                 && self.are_alike(*memory, access.memory)?
                 && self.get::<Placement>(node)?.0 == *access.layout;
             if same {
@@ -85,7 +68,7 @@ pub(super) fn may_be_shared(pieces: &[InstructionPiece]) -> bool {
 }
 
 /// Whether several lanes or waves hold the same elements.
-fn holds_copies(layout: &Layout) -> bool {
+pub(super) fn holds_copies(layout: &Layout) -> bool {
     let sources = [Source::Lane, Source::Wave];
     sources.iter().any(|&source| layout.of_source(source).any(|mode| mode.dim.is_none() && mode.extent > 1))
 }

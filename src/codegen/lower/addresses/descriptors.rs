@@ -2,8 +2,8 @@
 //!
 //! The base of a descriptor is the workgroup's own tile, so offsets stay small for tensors of any size. Its
 //! size ends the tensor (or the batch slice): accesses beyond it along the first dimension that lanes spread
-//! over read zero and are not stored. That of a mapped access begins where all its lanes are at all times, and
-//! its size decides nothing.
+//! over read zero and are not stored. That of a mapped access begins where all its lanes are at all times,
+//! and its size decides nothing.
 
 use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
@@ -23,7 +23,7 @@ use crate::ir::node::*;
 /// Word 3 of a raw buffer descriptor: data format 32, number format uint, no swizzle, no index stride.
 pub(super) const DESCRIPTOR_WORD3: u32 = 0x0002_7000;
 
-/// What the base of a descriptor is.
+/// The base of a descriptor.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) enum DescriptorBase {
     /// The workgroup's own tile.

@@ -11,10 +11,10 @@ use smallvec::SmallVec;
 
 use super::AddressLayer;
 use super::access::{
-    AccessFacts, AccessPlan, Coordinates, InstructionPiece, InstructionPieces, PlannedPieces,
+    AccessFacts, AccessPlan, Coordinates, InstructionPiece, InstructionPieces, OffsetFacts, PlannedPieces,
     instruction_places,
 };
-use super::alike::may_be_shared;
+use super::alike::{holds_copies, may_be_shared};
 use super::lds::swizzled_rows;
 use crate::codegen::isa::{Opcode, Operand};
 use crate::codegen::lower::emit::emitter::Scalar;
@@ -51,7 +51,7 @@ struct SharedOffsets {
     masked: SmallVec<[(SmallVec<[u32; 4]>, Operand); 8]>,
     /// Those with more added, by the number of the masked one.
     moved: SmallVec<[(usize, Extra, Operand); 16]>,
-    /// What is added, in scalar registers.
+    /// Further bytes, in scalar registers.
     scalars: SmallVec<[(Extra, Operand); 16]>,
     /// [`OUTSIDE`].
     outside: Option<Operand>,
@@ -82,31 +82,28 @@ impl AddressLayer<'_> {
             selected.retain(|dim| *dim != row);
         }
         let advances = self.advances(memory)?;
-        let access = AccessFacts {
-            layout,
-            memory,
-            vector_only: advances || row.is_some_and(|r| bounds.leaves.contains(&r)),
-            dims,
-            element_bytes,
-            row,
+        let most = layout.extent(Source::Register).min(MAX_ACCESS_BYTES / element_bytes);
+        let granule = bounds.granule.min(most).max(1);
+        let stores = self.get::<Op>(node)?.is_write() && fills.is_none();
+        let offsets = OffsetFacts {
             selected,
             advances,
-            fills,
-            stores: self.get::<Op>(node)?.is_write() && fills.is_none(),
+            vector_only: advances || row.is_some_and(|r| bounds.leaves.contains(&r)),
+            granule,
+            first_copy_only: stores && holds_copies(layout),
+            loops: self.loops.iter().map(|open| (open.axis, open.single, open.start)).collect(),
         };
+        let access = AccessFacts { layout, memory, dims, element_bytes, row, fills, offsets };
         if !bounds.masks.is_empty() {
             self.emitter.out.masked.push((node, memory));
         }
         self.check_reach(node, &access)?;
         self.note_split(node, &access, bounds.granule);
-        let facts = self.offset_facts(&access, bounds.granule);
-        let registers = layout.extent(Source::Register);
-        let granule = bounds.granule.min(registers).min(MAX_ACCESS_BYTES / element_bytes).max(1);
-        let pieces = match self.known_pieces(&access, &facts)? {
+        let pieces = match self.known_pieces(&access)? {
             Some(known) => known,
-            None => self.pieces(node, &access, granule)?,
+            None => self.pieces(node, &access)?,
         };
-        let shared = may_be_shared(&pieces).then_some((memory, facts));
+        let shared = may_be_shared(&pieces).then_some((memory, access.offsets));
         let plan = AccessPlan::new(Some(descriptor), granule, PlannedPieces::Tile(pieces));
         Ok(AccessPlan { advances, shared, ..plan })
     }
@@ -201,7 +198,7 @@ impl AddressLayer<'_> {
             }
         }
         let mut offset = self.add_uniform(offset, Scalar::ZERO);
-        if access.stores
+        if access.offsets.first_copy_only
             && let Some(copy) = self.copy_digit(access.layout)
         {
             let first = self.below(Some(copy), Scalar::Const(1));
@@ -213,12 +210,7 @@ impl AddressLayer<'_> {
         Ok((offset, coordinates))
     }
 
-    fn pieces(
-        &mut self,
-        node: Entity,
-        access: &AccessFacts,
-        granule: u32,
-    ) -> Result<InstructionPieces, Diagnostic> {
+    fn pieces(&mut self, node: Entity, access: &AccessFacts) -> Result<InstructionPieces, Diagnostic> {
         let mut strides: SmallVec<[(Dim, Option<u32>); 4]> = SmallVec::new();
         for &dim in &access.dims {
             let stride = self.stride_bytes(access.memory, &access.dims, dim, access.element_bytes)?;
@@ -226,10 +218,10 @@ impl AddressLayer<'_> {
         }
         let mut shared = SharedOffsets::default();
         let mut pieces = InstructionPieces::new();
-        for place in instruction_places(access.layout, granule) {
+        for place in instruction_places(access.layout, access.offsets.granule) {
             let at = |dim: Dim| access.layout.coordinate(dim, place);
             let mut key: SmallVec<[u32; 4]> = SmallVec::new();
-            access.selected.iter().for_each(|&dim| key.push(at(dim)));
+            access.offsets.selected.iter().for_each(|&dim| key.push(at(dim)));
             key.push(access.fills.map_or(0, |buffer| swizzled_rows(buffer, at)));
             let base = self.masked_offset(node, access, &mut shared, key)?;
             let mut extra = Extra::default();
@@ -240,14 +232,14 @@ impl AddressLayer<'_> {
                     (c, None) => extra.dynamic.push((dim, c)),
                 }
             }
-            // For a load to LDS it would move the place there as well (CDNA3 ISA guide, "Memory buffer load to
-            // LDS").
+            // For a load to LDS it would move the place there as well (CDNA3 ISA guide, "Memory buffer load
+            // to LDS").
             let immediate = if access.fills.is_some() { 0 } else { extra.bytes % IMMEDIATE_BYTES };
             extra.bytes -= immediate;
             let offset = shared.masked[base].1;
             let mut piece = InstructionPiece { offset, scalar_offset: Operand::ZERO, immediate, mask: None };
             if extra != Extra::default() {
-                match access.vector_only {
+                match access.offsets.vector_only {
                     true => piece.offset = self.further_offset(access, &mut shared, base, extra)?,
                     false => piece.scalar_offset = self.further_scalar(access, &mut shared, extra)?,
                 }
@@ -338,8 +330,8 @@ impl AddressLayer<'_> {
         mut offset: Operand,
         outside: &mut Option<Operand>,
     ) -> Result<Operand, Diagnostic> {
-        debug_assert!(access.row.is_none_or(|r| !access.selected.contains(&r)));
-        for (&dim, &constant) in access.selected.iter().zip(constants) {
+        debug_assert!(access.row.is_none_or(|r| !access.offsets.selected.contains(&r)));
+        for (&dim, &constant) in access.offsets.selected.iter().zip(constants) {
             let geometry = self.kernel.geometry.dim(dim);
             let (size, workgroup, tiling) = (geometry.size, geometry.workgroup, geometry.tiling);
             let mut limit = self.scalar(size)?;

@@ -107,21 +107,7 @@ impl AddressLayer<'_> {
             (row, column, wave_bytes) = (None, Some(swizzled), Scalar::ZERO);
         } else if let (Some(swizzle), Some(row)) = (buffer.swizzle, row) {
             let moved = self.swizzled_column(row, swizzle, swizzle.unit);
-            let mut swizzled = match column {
-                Some(column) => {
-                    let out = self.emitter.vgpr(1);
-                    self.emitter.op(Opcode::VXorB32, &[out, moved, column]);
-                    out
-                }
-                None => moved,
-            };
-            if wave_bytes != Scalar::ZERO {
-                let out = self.emitter.vgpr(1);
-                self.emitter.with(Opcode::VXorB32, out, &[wave_bytes, Scalar::Reg(swizzled)]);
-                swizzled = out;
-                wave_bytes = Scalar::ZERO;
-            }
-            column = Some(swizzled);
+            (column, wave_bytes) = (Some(self.exchanged(moved, column, wave_bytes)), Scalar::ZERO);
         }
         let address = match (row, column) {
             (Some(row), column) => Some(self.add_scaled(column, row, pitch)),
@@ -130,6 +116,21 @@ impl AddressLayer<'_> {
         let wave_rows = self.emitter.mul(wave_rows, pitch);
         let wave = self.emitter.add(wave_rows, wave_bytes);
         self.add_uniform(address, wave)
+    }
+
+    /// Columns of lanes and of the wave, XORed with what moves them.
+    fn exchanged(&mut self, moved: Operand, column: Option<Operand>, wave_bytes: Scalar) -> Operand {
+        let mut all = moved;
+        if let Some(column) = column {
+            all = self.emitter.vgpr(1);
+            self.emitter.op(Opcode::VXorB32, &[all, moved, column]);
+        }
+        if wave_bytes == Scalar::ZERO {
+            return all;
+        }
+        let out = self.emitter.vgpr(1);
+        self.emitter.with(Opcode::VXorB32, out, &[wave_bytes, Scalar::Reg(all)]);
+        out
     }
 
     /// The columns that a swizzle XORs into those of a row, with units of `unit` columns.

@@ -20,7 +20,7 @@ use crate::ir::node::*;
 use crate::passes::facts::LdsBuffer;
 use crate::passes::loops::expand::Expansion;
 
-/// Where the loads of one logical node go.
+/// The places of the data of one logical load.
 #[derive(Clone, Debug)]
 pub(super) struct LdsFill {
     /// The part that depends on the wave, in bytes.
@@ -55,7 +55,7 @@ impl AddressLayer<'_> {
         Ok(AccessPlan { fill: Some(LdsFill { wave, places: starts.map(place_of).collect() }), ..plan })
     }
 
-    /// Where in LDS the data of an expanded load go: a register, if it needs one, and what is added to it.
+    /// The place in LDS of the data of an expanded load: a register, if it needs one, and what is added.
     pub(crate) fn filled_place(
         &mut self,
         expansion: Expansion,

@@ -40,7 +40,7 @@ pub(super) const MOST_BIAS: i64 = 1 << 28;
 /// The most that may be added to [`OUTSIDE`]: the sum is outside as well, and does not wrap.
 const MOST_ADDED: i64 = 1 << 30;
 
-/// What has to hold of an element: `0 <= a < b` of each pair.
+/// Conditions of an element: `0 <= a < b` has to hold of each pair.
 pub(super) type Conditions = SmallVec<[(Expr, Expr); 4]>;
 
 /// One instruction's part of an access.

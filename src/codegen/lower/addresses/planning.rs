@@ -64,12 +64,12 @@ impl AddressLayer<'_> {
         self.plans.get(logical).ok_or_else(|| Diagnostic::bug("an access without a plan"))
     }
 
-    /// Where the memory of a logical access is.
+    /// The space of the memory of a logical access.
     pub(crate) fn space_of(&self, logical: Entity) -> Result<AddressSpace, Diagnostic> {
         Ok(space_of(self.plan_of(logical)?.descriptor))
     }
 
-    /// Whether the coordinates of an access are expressions.
+    /// True if the coordinates of an access are expressions.
     pub(crate) fn is_mapped(&self, logical: Entity) -> Result<bool, Diagnostic> {
         Ok(matches!(self.plan_of(logical)?.pieces, PlannedPieces::Mapped(_)))
     }

@@ -129,8 +129,8 @@ impl OperationLayer<'_> {
         if let (&[value], false) = (&joined[..], are_used) {
             data.extend((0..count).map(|at| value.offset(at * width)));
         } else {
-            // What several elements find lies side by side; with the expected ones it would fill more than the
-            // largest tuple.
+            // What several elements find lies side by side; with the expected ones it would fill more than
+            // the largest tuple.
             let together = (parts == 1).then(|| self.emitter.vgpr(count * width));
             for at in 0..count {
                 let own = match together {

@@ -192,8 +192,8 @@ impl ValueLayer<'_> {
             .any(|open| !open.single && self.kernel.geometry.walked(dims, open.axis).is_some()))
     }
 
-    /// Calls `see` with the accesses below `node`, and how many iterations of the loop `node` each is ahead of
-    /// the first of its running trip.
+    /// Calls `see` with the accesses below `node`, and how many iterations of the loop `node` each is ahead
+    /// of the first of its running trip.
     fn visit_accesses(
         &self,
         node: Entity,
@@ -609,7 +609,7 @@ impl ValueLayer<'_> {
         found.map(|c| c.place).ok_or_else(|| Diagnostic::bug("a copy that no loop advances"))
     }
 
-    /// Whether an access has a mapping and its coordinates move along a dimension.
+    /// True if an access has a mapping and its coordinates move along a dimension.
     fn is_mapped_along(&self, access: &ExpandedNodeItem, dim: Dim) -> bool {
         let Some(logical) = access.expansion.map(|expansion| expansion.logical) else { return false };
         let world = self.kernel.world;
