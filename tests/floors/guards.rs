@@ -23,7 +23,7 @@ const RUN: usize = 10;
 
 /// The figures and their ceilings.
 const CEILINGS: [(&str, usize); 8] = [
-    ("functions of more than 60 lines", 110),
+    ("functions of more than 60 lines", 104),
     ("functions with more than 6 parameters", 4),
     ("structs with more than 12 fields", 26),
     ("public items", 1491),

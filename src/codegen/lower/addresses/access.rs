@@ -5,10 +5,11 @@
 use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
 
-use super::load_to_lds::LdsFill;
-use super::mapped::MappedPiece;
+use super::AddressLayer;
 use crate::codegen::isa::Operand;
 use crate::codegen::lower::emit::emitter::Scalar;
+use crate::ir::diagnostic::Diagnostic;
+use crate::ir::expr::Expr;
 use crate::ir::layout::{self, Dim, Layout, Source};
 use crate::ir::node::*;
 use crate::ir::types::AddressSpace;
@@ -39,6 +40,8 @@ pub(super) struct AccessPlan {
     pub(super) advances: bool,
     /// Consecutive elements per instruction.
     pub(super) granule: u32,
+    /// Elements that a lane has of each replica.
+    pub(super) elements: u32,
     /// So many of them side by side are one and the same element of the memory.
     pub(super) repeats: u32,
     /// One per replica and piece; the pieces of a replica are adjacent.
@@ -50,9 +53,24 @@ pub(super) struct AccessPlan {
 }
 
 impl AccessPlan {
-    /// A plan of an access that no loop advances.
-    pub(super) fn new(descriptor: Option<Operand>, granule: u32, pieces: PlannedPieces) -> AccessPlan {
-        AccessPlan { descriptor, advances: false, granule, repeats: 1, pieces, shared: None, fill: None }
+    /// A plan of an access of the elements of a layout that no loop advances.
+    pub(super) fn new(
+        descriptor: Option<Operand>,
+        layout: &Layout,
+        granule: u32,
+        pieces: PlannedPieces,
+    ) -> AccessPlan {
+        let elements = layout.extent(Source::Register);
+        AccessPlan {
+            descriptor,
+            advances: false,
+            granule,
+            elements,
+            repeats: 1,
+            pieces,
+            shared: None,
+            fill: None,
+        }
     }
 }
 
@@ -63,6 +81,51 @@ pub(super) enum PlannedPieces {
     Tile(InstructionPieces),
     /// Those at coordinates that are expressions.
     Mapped(Vec<MappedPiece>),
+}
+
+/// ElementConditions of an element: `0 <= a < b` has to hold of each pair.
+pub(super) type ElementConditions = SmallVec<[(Expr, Expr); 4]>;
+
+/// One instruction's part of an access.
+#[derive(Clone, Debug)]
+pub(super) struct MappedPiece {
+    /// The part of the address that differs from lane to lane.
+    pub(super) vector: Expr,
+    /// The part that depends on the iteration alone.
+    pub(super) scalar: Expr,
+    pub(super) immediate: u32,
+    pub(super) conditions: ElementConditions,
+    /// What is prepared in front of a loop.
+    pub(super) kept: KeptOffset,
+}
+
+/// What of an offset a loop finds in a register.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) enum KeptOffset {
+    Nothing,
+    /// The vector part, or an offset outside where a condition that does not change fails.
+    Offset(Operand),
+    /// What of the vector part does not change, or an offset outside where such a condition fails; what
+    /// changes is added.
+    Base(Operand),
+    /// Zero, or an offset outside where such a condition fails.
+    Poison(Operand),
+}
+
+impl MappedPiece {
+    /// A piece that nothing is prepared of, without conditions.
+    pub(super) fn new(vector: Expr, scalar: Expr, immediate: u32) -> MappedPiece {
+        MappedPiece { vector, scalar, immediate, conditions: SmallVec::new(), kept: KeptOffset::Nothing }
+    }
+}
+
+/// The places in LDS of the data of one logical load.
+#[derive(Clone, Debug)]
+pub(super) struct LdsFill {
+    /// The part that depends on the wave, in bytes.
+    pub(super) wave: Scalar,
+    /// The part of the buffer and each replica, in bytes.
+    pub(super) places: SmallVec<[u32; 16]>,
 }
 
 /// An expanded access with its addresses.
@@ -140,3 +203,10 @@ pub(super) struct OffsetFacts {
 
 /// Coordinates that lane and wave give, along each dimension; `None` where they are zero.
 pub(crate) type Coordinates = SmallVec<[(Dim, Option<Operand>); 4]>;
+
+impl AddressLayer<'_> {
+    /// The plan of a logical access.
+    pub(super) fn plan_of(&self, logical: Entity) -> Result<&AccessPlan, Diagnostic> {
+        self.plans.get(logical).ok_or_else(|| Diagnostic::bug("an access without a plan"))
+    }
+}

@@ -104,7 +104,7 @@ impl AddressLayer<'_> {
             None => self.pieces(node, &access)?,
         };
         let shared = may_be_shared(&pieces).then_some((memory, access.offsets));
-        let plan = AccessPlan::new(Some(descriptor), granule, PlannedPieces::Tile(pieces));
+        let plan = AccessPlan::new(Some(descriptor), layout, granule, PlannedPieces::Tile(pieces));
         Ok(AccessPlan { advances, shared, ..plan })
     }
 

@@ -63,7 +63,7 @@ impl AddressLayer<'_> {
             let (offset, immediate) = self.within_reach(base, buffer.offset + rest);
             pieces.push(InstructionPiece { offset, scalar_offset: Operand::ZERO, immediate, mask: None });
         }
-        Ok(AccessPlan::new(None, granule, PlannedPieces::Tile(pieces)))
+        Ok(AccessPlan::new(None, &layout, granule, PlannedPieces::Tile(pieces)))
     }
 
     /// Byte address, inside the buffer, of the first element of the lane.

@@ -7,10 +7,9 @@
 //! SGPR.
 
 use bevy_ecs::prelude::*;
-use smallvec::SmallVec;
 
 use super::AddressLayer;
-use super::access::{AccessPlan, instruction_places};
+use super::access::{AccessPlan, LdsFill, instruction_places};
 use super::lds::row_of;
 use crate::codegen::isa::Operand;
 use crate::codegen::lower::emit::emitter::Scalar;
@@ -19,15 +18,6 @@ use crate::ir::layout::Source;
 use crate::ir::node::*;
 use crate::passes::facts::LdsBuffer;
 use crate::passes::loops::expand::Expansion;
-
-/// The places of the data of one logical load.
-#[derive(Clone, Debug)]
-pub(super) struct LdsFill {
-    /// The part that depends on the wave, in bytes.
-    wave: Scalar,
-    /// The part of the buffer and each replica, in bytes.
-    places: SmallVec<[u32; 16]>,
-}
 
 impl AddressLayer<'_> {
     /// The plan of a logical load to LDS at this point of the code.

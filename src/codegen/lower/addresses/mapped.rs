@@ -15,18 +15,22 @@ use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
 
 use super::AddressLayer;
-use super::access::{AccessPlan, InstructionPiece, PlannedPieces};
+use super::access::{
+    AccessPlan, ElementConditions, InstructionPiece, KeptOffset, MappedPiece, PlannedPieces,
+};
 use super::descriptors::MAX_RECORDS;
 use super::global::OUTSIDE;
 use super::mapped_places::MappedExpressions;
-use super::mapped_splits::Split;
+use super::mapped_splits::{MOST_BIAS, Split};
 use super::mapped_widths::Drafts;
 use crate::codegen::isa::{Inst, Opcode, Operand};
 use crate::codegen::lower::emit::emitter::Scalar;
 use crate::codegen::lower::lowered::{Narrowness, SplitAccess};
-use crate::codegen::lower::values::expressions::{HeldValue, LateFacts};
+use crate::codegen::lower::values::dependence::HeldValue;
+use crate::codegen::lower::values::expressions::LateFacts;
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::expr::{Expr, ExprError};
+use crate::ir::layout::Layout;
 use crate::ir::node::*;
 use crate::passes::facts::LdsBuffer;
 use crate::passes::layout::element_layouts::most_elements;
@@ -34,47 +38,8 @@ use crate::passes::layout::element_layouts::most_elements;
 /// Vector offsets that loops keep: more would take registers from everything else.
 const MOST_KEPT: usize = 32;
 
-/// The farthest that the base of a descriptor moves so that offsets are not negative.
-pub(super) const MOST_BIAS: i64 = 1 << 28;
-
 /// The most that may be added to [`OUTSIDE`]: the sum is outside as well, and does not wrap.
 const MOST_ADDED: i64 = 1 << 30;
-
-/// Conditions of an element: `0 <= a < b` has to hold of each pair.
-pub(super) type Conditions = SmallVec<[(Expr, Expr); 4]>;
-
-/// One instruction's part of an access.
-#[derive(Clone, Debug)]
-pub(super) struct MappedPiece {
-    /// The part of the address that differs from lane to lane.
-    pub(super) vector: Expr,
-    /// The part that depends on the iteration alone.
-    pub(super) scalar: Expr,
-    pub(super) immediate: u32,
-    conditions: Conditions,
-    /// What is prepared in front of a loop.
-    kept: KeptOffset,
-}
-
-/// What of an offset a loop finds in a register.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
-enum KeptOffset {
-    Nothing,
-    /// The vector part, or an offset outside where a condition that does not change fails.
-    Offset(Operand),
-    /// What of the vector part does not change, or an offset outside where such a condition fails; what
-    /// changes is added.
-    Base(Operand),
-    /// Zero, or an offset outside where such a condition fails.
-    Poison(Operand),
-}
-
-impl MappedPiece {
-    /// A piece that nothing is prepared of, without conditions.
-    pub(super) fn new(vector: Expr, scalar: Expr, immediate: u32) -> MappedPiece {
-        MappedPiece { vector, scalar, immediate, conditions: SmallVec::new(), kept: KeptOffset::Nothing }
-    }
-}
 
 impl AddressLayer<'_> {
     /// The plan of a mapped access at this point of the code.
@@ -83,10 +48,10 @@ impl AddressLayer<'_> {
         let widest = most_elements(*self.get::<Op>(node)?, access.element_bytes);
         let drafts = self.drafts(&access, widest).map_err(|e| self.unmappable(e))?;
         match self.kernel.world.get::<LdsBuffer>(memory) {
-            Some(buffer) => self.planned_in_lds(drafts, buffer),
+            Some(buffer) => self.planned_in_lds(&access.layout, drafts, buffer),
             None => {
                 let drafts = self.widest_drafts(node, memory, &access, (drafts, widest))?;
-                self.planned_in_memory(node, memory, drafts)
+                self.planned_in_memory((node, memory), &access.layout, drafts)
             }
         }
     }
@@ -118,7 +83,12 @@ impl AddressLayer<'_> {
     }
 
     /// The plan of an access of LDS.
-    fn planned_in_lds(&mut self, drafts: Drafts, buffer: &LdsBuffer) -> Result<AccessPlan, Diagnostic> {
+    fn planned_in_lds(
+        &mut self,
+        layout: &Layout,
+        drafts: Drafts,
+        buffer: &LdsBuffer,
+    ) -> Result<AccessPlan, Diagnostic> {
         let mut pieces = Vec::with_capacity(drafts.pieces.len());
         for draft in drafts.pieces {
             let split = self.split_lds(draft.address, buffer.bytes);
@@ -132,14 +102,14 @@ impl AddressLayer<'_> {
                 piece.conditions.iter().try_for_each(|&(coordinate, _)| self.prepare(coordinate))?;
             }
         }
-        Ok(AccessPlan::new(None, drafts.granule, PlannedPieces::Mapped(pieces)))
+        Ok(AccessPlan::new(None, layout, drafts.granule, PlannedPieces::Mapped(pieces)))
     }
 
     /// The plan of an access of global memory.
     fn planned_in_memory(
         &mut self,
-        node: Entity,
-        memory: Entity,
+        (node, memory): (Entity, Entity),
+        layout: &Layout,
         drafts: Drafts,
     ) -> Result<AccessPlan, Diagnostic> {
         let addresses: Vec<Expr> = drafts.pieces.iter().map(|draft| draft.address).collect();
@@ -159,16 +129,16 @@ impl AddressLayer<'_> {
         if !self.loops.is_empty() {
             self.keep(&mut pieces)?;
         }
-        let plan = AccessPlan::new(descriptor, drafts.granule, PlannedPieces::Mapped(pieces));
+        let plan = AccessPlan::new(descriptor, layout, drafts.granule, PlannedPieces::Mapped(pieces));
         Ok(AccessPlan { repeats: drafts.repeats, ..plan })
     }
 
     /// Prepares in front of a loop what does not change in it.
     fn keep(&mut self, pieces: &mut [MappedPiece]) -> Result<(), Diagnostic> {
-        let early = |lowering: &mut Self, piece: &MappedPiece| -> Conditions {
+        let early = |lowering: &mut Self, piece: &MappedPiece| -> ElementConditions {
             piece.conditions.iter().copied().filter(|c| lowering.class(c.0).is_early()).collect()
         };
-        let mut kept: Vec<(Expr, Conditions, Operand)> = Vec::new();
+        let mut kept: Vec<(Expr, ElementConditions, Operand)> = Vec::new();
         for piece in pieces {
             let conditions = early(self, piece);
             let is_early = self.class(piece.vector).is_early();

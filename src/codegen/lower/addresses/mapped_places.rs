@@ -5,7 +5,7 @@ use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
 
 use super::AddressLayer;
-use super::mapped::Conditions;
+use super::access::ElementConditions;
 use crate::codegen::lower::values::dependence::PlaceSymbol;
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::expr::{Expr, ExprError, SymExpr, Symbol};
@@ -30,8 +30,8 @@ pub(super) struct MappedExpressions {
     pub(super) dims: ValueCoordinates,
     /// The address in bytes over these symbols.
     pub(super) address: Expr,
-    /// Conditions over them.
-    pub(super) conditions: Conditions,
+    /// ElementConditions over them.
+    pub(super) conditions: ElementConditions,
     /// Layouts of the operands of the mapping.
     pub(super) operands: SmallVec<[Layout; 2]>,
 }

@@ -5,11 +5,14 @@
 //! immediate, and the rest into the vector offset. In LDS there are a register and an immediate.
 
 use super::AddressLayer;
+use super::access::MappedPiece;
 use super::global::IMMEDIATE_BYTES;
-use super::mapped::{MOST_BIAS, MappedPiece};
 use crate::codegen::lower::values::dependence::DependenceClass;
 use crate::ir::expr::{Expr, ExprArena, ExprError};
 use crate::passes::layout::element_layouts::MAX_ACCESS_BYTES;
+
+/// The farthest that the base of a descriptor moves so that offsets are not negative.
+pub(super) const MOST_BIAS: i64 = 1 << 28;
 
 /// An address taken apart.
 pub(super) struct Split {

@@ -7,8 +7,7 @@
 use smallvec::SmallVec;
 
 use super::AddressLayer;
-use super::access::instruction_places;
-use super::mapped::Conditions;
+use super::access::{ElementConditions, instruction_places};
 use super::mapped_places::MappedExpressions;
 use crate::codegen::lower::lowered::Narrowness;
 use crate::codegen::lower::values::dependence::PlaceSymbol;
@@ -30,7 +29,7 @@ pub(super) struct Drafts {
 /// The address and the conditions of the elements of one instruction.
 pub(super) struct MappedDraft {
     pub(super) address: Expr,
-    pub(super) conditions: Conditions,
+    pub(super) conditions: ElementConditions,
 }
 
 /// What one instruction accesses.

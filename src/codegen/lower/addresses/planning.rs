@@ -4,11 +4,10 @@ use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
 
 use super::AddressLayer;
-use super::access::{AccessPlan, AddressedAccess, InstructionPieces, PlannedPieces, space_of};
+use super::access::{AddressedAccess, InstructionPieces, PlannedPieces, space_of};
 use crate::codegen::lower::emit::emitter::Scalar;
 use crate::codegen::lower::values::expressions::LateFacts;
 use crate::ir::diagnostic::Diagnostic;
-use crate::ir::layout::Source;
 use crate::ir::mapping::Mapping;
 use crate::ir::node::*;
 use crate::ir::nodes::ExpandedNodeItem;
@@ -59,14 +58,14 @@ impl AddressLayer<'_> {
         Ok(())
     }
 
-    /// The plan of a logical access.
-    pub(super) fn plan_of(&self, logical: Entity) -> Result<&AccessPlan, Diagnostic> {
-        self.plans.get(logical).ok_or_else(|| Diagnostic::bug("an access without a plan"))
-    }
-
     /// The space of the memory of a logical access.
     pub(crate) fn space_of(&self, logical: Entity) -> Result<AddressSpace, Diagnostic> {
         Ok(space_of(self.plan_of(logical)?.descriptor))
+    }
+
+    /// Elements that a lane has of each expanded access of a logical one.
+    pub(crate) fn elements_of(&self, logical: Entity) -> Result<u32, Diagnostic> {
+        Ok(self.plan_of(logical)?.elements)
     }
 
     /// True if the coordinates of an access are expressions.
@@ -77,10 +76,9 @@ impl AddressLayer<'_> {
     /// Descriptor, width and pieces of one expanded access, in the iteration that it belongs to.
     pub(crate) fn addressed(&mut self, access: &ExpandedNodeItem) -> Result<AddressedAccess, Diagnostic> {
         let expansion = access.expansion()?;
-        let registers = self.get::<Placement>(expansion.logical)?.0.extent(Source::Register);
         let plan = self.plan_of(expansion.logical)?;
         let (descriptor, granule, repeats) = (plan.descriptor, plan.granule, plan.repeats);
-        let count = (registers / granule) as usize;
+        let count = (plan.elements / granule) as usize;
         let own = expansion.replica as usize * count..(expansion.replica as usize + 1) * count;
         let (advances, is_fill) = (plan.advances, plan.fill.is_some());
         let mut pieces = InstructionPieces::new();

@@ -15,7 +15,6 @@ use crate::codegen::isa::{Inst, Opcode, Operand};
 use crate::codegen::lower::emit::emitter::Scalar;
 use crate::codegen::lower::values::places::ValuePlace;
 use crate::ir::diagnostic::Diagnostic;
-use crate::ir::layout::Source;
 use crate::ir::node::*;
 use crate::ir::nodes::ExpandedNodeItem;
 use crate::ir::types::AddressSpace;
@@ -77,8 +76,8 @@ impl OperationLayer<'_> {
     fn store(&mut self, access: &ExpandedNodeItem) -> Result<(), Diagnostic> {
         let (memory, logical) = (access.memory()?, access.expansion()?.logical);
         let bytes = self.element_bytes(memory)?;
-        let registers = self.get::<Placement>(logical)?.0.extent(Source::Register);
-        let value = self.in_registers(access.operands.at(0)?, registers, bytes)?;
+        let elements = self.elements_of(logical)?;
+        let value = self.in_registers(access.operands.at(0)?, elements, bytes)?;
         let addressed = self.addressed(access)?;
         let buffer = addressed.descriptor.map(|descriptor| (descriptor, self.cache_bits(logical)));
         let stored = addressed.granule * bytes;

@@ -19,7 +19,6 @@ use crate::codegen::isa::{Modifiers, Opcode, Operand, Role};
 use crate::codegen::lower::addresses::access::InstructionPieces;
 use crate::codegen::lower::values::places::ValuePlace;
 use crate::ir::diagnostic::{Diagnostic, Kind};
-use crate::ir::layout::Source;
 use crate::ir::node::*;
 use crate::ir::nodes::ExpandedNodeItem;
 use crate::ir::types::{AddressSpace, DType};
@@ -53,7 +52,7 @@ impl OperationLayer<'_> {
             Some(_) => None,
             None => Some(self.update_instruction(node, op, dtype, known)?),
         };
-        let registers = self.get::<Placement>(logical)?.0.extent(Source::Register);
+        let registers = self.elements_of(logical)?;
         let mut joined: SmallVec<[Operand; 2]> = SmallVec::new();
         for &value in &access.operands.0[..op.values()] {
             joined.push(self.in_registers(value, registers, dtype.bytes())?);

@@ -17,21 +17,21 @@ use crate::ir::types::{AddressSpace, DType};
 type WidthRows = [(u32, [Option<Opcode>; 2])];
 
 const LOADS: &WidthRows = &[
-    (1, [Some(Opcode::BufferLoadUbyte), Some(Opcode::DsReadU8)]),
-    (2, [Some(Opcode::BufferLoadUshort), Some(Opcode::DsReadU16)]),
-    (4, [Some(Opcode::BufferLoadDword), Some(Opcode::DsReadB32)]),
-    (8, [Some(Opcode::BufferLoadDwordx2), Some(Opcode::DsReadB64)]),
-    (12, [Some(Opcode::BufferLoadDwordx3), None]),
     (16, [Some(Opcode::BufferLoadDwordx4), Some(Opcode::DsReadB128)]),
+    (12, [Some(Opcode::BufferLoadDwordx3), None]),
+    (8, [Some(Opcode::BufferLoadDwordx2), Some(Opcode::DsReadB64)]),
+    (4, [Some(Opcode::BufferLoadDword), Some(Opcode::DsReadB32)]),
+    (2, [Some(Opcode::BufferLoadUshort), Some(Opcode::DsReadU16)]),
+    (1, [Some(Opcode::BufferLoadUbyte), Some(Opcode::DsReadU8)]),
 ];
 
 const STORES: &WidthRows = &[
-    (1, [Some(Opcode::BufferStoreByte), Some(Opcode::DsWriteB8)]),
-    (2, [Some(Opcode::BufferStoreShort), Some(Opcode::DsWriteB16)]),
-    (4, [Some(Opcode::BufferStoreDword), Some(Opcode::DsWriteB32)]),
-    (8, [Some(Opcode::BufferStoreDwordx2), Some(Opcode::DsWriteB64)]),
-    (12, [None, Some(Opcode::DsWriteB96)]),
     (16, [Some(Opcode::BufferStoreDwordx4), Some(Opcode::DsWriteB128)]),
+    (12, [None, Some(Opcode::DsWriteB96)]),
+    (8, [Some(Opcode::BufferStoreDwordx2), Some(Opcode::DsWriteB64)]),
+    (4, [Some(Opcode::BufferStoreDword), Some(Opcode::DsWriteB32)]),
+    (2, [Some(Opcode::BufferStoreShort), Some(Opcode::DsWriteB16)]),
+    (1, [Some(Opcode::BufferStoreByte), Some(Opcode::DsWriteB8)]),
 ];
 
 /// Stores of what begins in the upper half of a register.

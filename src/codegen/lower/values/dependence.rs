@@ -1,4 +1,4 @@
-//! What expressions over places depend on, and their parts by that.
+//! What expressions over places depend on, their parts by that, and the registers that hold either.
 //!
 //! A place of an element is a workgroup, a lane, a wave and an iteration: each is a symbol with a range, and
 //! so are the elements of operands that are coordinates. Any other symbol is a kernel argument.
@@ -8,8 +8,9 @@ use std::ops::RangeInclusive;
 use smallvec::SmallVec;
 
 use super::ValueLayer;
-use super::expressions::MOST_24_BITS;
 use super::scalars::lcm;
+use crate::codegen::isa::Operand;
+use crate::codegen::lower::emit::emitter::Scalar;
 use crate::ir::expr::{Atom, Expr, ExprError, Rational, Symbol};
 use crate::ir::layout::Dim;
 
@@ -58,6 +59,18 @@ impl DependenceClass {
 
 /// A coefficient and the factors that it belongs to.
 pub(crate) type ExprFactors = (Rational, SmallVec<[Expr; 4]>);
+
+/// Where a value is.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) enum HeldValue {
+    /// The same in all lanes.
+    Uniform(Scalar),
+    /// In a VGPR.
+    Vector(Operand),
+}
+
+/// The largest number of 24 bits.
+pub(super) const MOST_24_BITS: i64 = (1 << 24) - 1;
 
 impl ValueLayer<'_> {
     /// Says what a symbol stands for, and in which range it is.
@@ -156,5 +169,13 @@ impl ValueLayer<'_> {
     pub(super) fn has_24_bits(&self, e: Expr) -> bool {
         let range = self.arena.range(e);
         range.at_least(0) && range.at_most(MOST_24_BITS)
+    }
+
+    /// The value in a VGPR.
+    pub(crate) fn vector_of(&mut self, held: HeldValue) -> Operand {
+        match held {
+            HeldValue::Vector(vector) => vector,
+            HeldValue::Uniform(scalar) => self.add_uniform(None, scalar),
+        }
     }
 }

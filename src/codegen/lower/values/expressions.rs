@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::ValueLayer;
-use super::dependence::{DependenceClass, PlaceSymbol};
+use super::dependence::{DependenceClass, HeldValue, MOST_24_BITS, PlaceSymbol};
 use super::quotients::{Dividend, Divisor};
 use crate::codegen::isa::{Opcode, Operand};
 use crate::codegen::lower::emit::emitter::{Scalar, magic_divisor};
@@ -20,15 +20,6 @@ use crate::ir::diagnostic::{Diagnostic, Kind};
 use crate::ir::expr::{Atom, Expr, ExprError, Rational, Symbol};
 use crate::ir::facts::Iteration;
 use crate::ir::types::DType;
-
-/// Where a value is.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(crate) enum HeldValue {
-    /// The same in all lanes.
-    Uniform(Scalar),
-    /// In a VGPR.
-    Vector(Operand),
-}
 
 /// What is known only where an access stands: its iteration, and the operands of its mapping.
 #[derive(Clone, Default, Debug)]
@@ -40,6 +31,8 @@ pub(crate) struct LateFacts {
 /// Values of expressions over places.
 #[derive(Default)]
 pub(super) struct ExpressionValues {
+    /// Those whose symbols are kernel arguments, on the scalar unit.
+    pub(super) scalars: SmallVec<[(Expr, Scalar); 16]>,
     pub(super) kinds: SmallVec<[(Symbol, PlaceSymbol); 16]>,
     pub(super) classes: FxHashMap<Expr, DependenceClass>,
     /// Values that are valid at this point; those that depend on an iteration by iteration.
@@ -53,25 +46,24 @@ pub(super) struct ExpressionValues {
 /// How many of them are valid at a point of the code.
 #[derive(Copy, Clone)]
 pub(super) struct ExpressionScope {
+    scalars: usize,
     known: usize,
     bases: usize,
 }
 
 impl ExpressionValues {
     pub(super) fn scope(&self) -> ExpressionScope {
-        ExpressionScope { known: self.known.len(), bases: self.bases.len() }
+        ExpressionScope { scalars: self.scalars.len(), known: self.known.len(), bases: self.bases.len() }
     }
 
     pub(super) fn leave(&mut self, scope: ExpressionScope) {
         for key in self.known.drain(scope.known..) {
             self.values.remove(&key);
         }
+        self.scalars.truncate(scope.scalars);
         self.bases.truncate(scope.bases);
     }
 }
-
-/// The largest number of 24 bits.
-pub(super) const MOST_24_BITS: i64 = (1 << 24) - 1;
 
 /// Whether the product with a factor is worth an instruction for numbers of 24 bits: shifts are as short.
 fn is_small_factor(factor: i64) -> bool {
@@ -406,13 +398,5 @@ impl ValueLayer<'_> {
     fn is_vector(&self, register: Operand) -> bool {
         use crate::codegen::machine::RegisterFile;
         self.emitter.file(register) == RegisterFile::Vgpr
-    }
-
-    /// The value in a VGPR.
-    pub(crate) fn vector_of(&mut self, held: HeldValue) -> Operand {
-        match held {
-            HeldValue::Vector(vector) => vector,
-            HeldValue::Uniform(scalar) => self.add_uniform(None, scalar),
-        }
     }
 }

@@ -45,7 +45,9 @@ pub(crate) struct OpenLoop {
     pub(crate) per_trip: u32,
     /// Scalar offsets that advance with it.
     offsets: SmallVec<[LoopOffset; 4]>,
-    /// Numbers of iterations that mapped accesses need.
+    /// True if it has mapped accesses, which may need numbers of iterations.
+    has_mapped: bool,
+    /// These numbers.
     numbers: SmallVec<[LoopOffset; 1]>,
     /// Places of LDS copies that advance with it.
     copies: SmallVec<[LoopCopy; 2]>,
@@ -98,6 +100,7 @@ impl OpenLoop {
             trip,
             per_trip: 1,
             offsets: SmallVec::new(),
+            has_mapped: false,
             numbers: SmallVec::new(),
             copies: SmallVec::new(),
             number: None,
@@ -240,8 +243,11 @@ impl ValueLayer<'_> {
         self.visit_accesses(node, &mut |access, ahead| {
             let memories = match (access.op, &access.operands.0[..]) {
                 (Op::GlobalToShared, memories) => memories,
-                (_, [.., memory]) if !self.has_mapping(access) => std::slice::from_ref(memory),
-                _ => &[],
+                _ if self.has_mapping(access) => {
+                    open.has_mapped = true;
+                    &[]
+                }
+                (_, memories) => memories.last().map_or(&[][..], std::slice::from_ref),
             };
             for &memory in memories {
                 if !accesses.contains(&(memory, ahead)) {
@@ -391,6 +397,9 @@ impl ValueLayer<'_> {
 
     /// Numbers of the iterations to which mapped accesses in a loop belong, one register for each distance.
     pub(crate) fn open_numbers(&mut self, node: Entity, open: &mut OpenLoop) -> Result<(), Diagnostic> {
+        if !open.has_mapped {
+            return Ok(());
+        }
         let mut distances: SmallVec<[u32; 2]> = SmallVec::new();
         self.visit_accesses(node, &mut |access, ahead| {
             if self.is_mapped_along(access, open.axis) && !distances.contains(&ahead) {

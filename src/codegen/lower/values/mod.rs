@@ -34,7 +34,7 @@ use super::arithmetic::{ArithmeticLayer, ArithmeticScope};
 use super::emit::emitter::Scalar;
 use crate::codegen::isa::Operand;
 use crate::ir::constraint::MAX_AXES;
-use crate::ir::expr::{Expr, ExprArena, Symbol};
+use crate::ir::expr::{ExprArena, Symbol};
 
 /// The place of this lane in its workgroup.
 pub(crate) struct ThreadPosition {
@@ -55,8 +55,6 @@ pub(crate) struct ValueLayer<'a> {
     pub(crate) workgroup: [Operand; MAX_AXES],
     pub(crate) thread: ThreadPosition,
     /// Values of expressions that are valid at this point.
-    scalars: SmallVec<[(Expr, Scalar); 16]>,
-    /// Those of expressions over places.
     expressions: ExpressionValues,
     /// Digits of the lane number that are valid at this point: weight, extent, VGPR.
     digits: SmallVec<[(u32, u32, Operand); 16]>,
@@ -74,7 +72,6 @@ layer!(ValueLayer, arithmetic: ArithmeticLayer);
 /// How much of each list of prepared values is valid at a point of the code.
 pub(crate) struct ValueScope {
     arithmetic: ArithmeticScope,
-    scalars: usize,
     expressions: ExpressionScope,
     digits: usize,
     lane_values: usize,
@@ -96,7 +93,6 @@ impl<'a> ValueLayer<'a> {
             symbols: SmallVec::new(),
             workgroup: [Operand::NONE; MAX_AXES],
             thread: ThreadPosition { lane: Operand::NONE, wave: Scalar::ZERO },
-            scalars: SmallVec::new(),
             expressions: ExpressionValues::default(),
             digits: SmallVec::new(),
             lane_values: SmallVec::new(),
@@ -110,7 +106,6 @@ impl<'a> ValueLayer<'a> {
     pub(crate) fn scope(&self) -> ValueScope {
         ValueScope {
             arithmetic: self.arithmetic.scope(),
-            scalars: self.scalars.len(),
             expressions: self.expressions.scope(),
             digits: self.digits.len(),
             lane_values: self.lane_values.len(),
@@ -120,7 +115,6 @@ impl<'a> ValueLayer<'a> {
     /// Forgets what has been prepared since then.
     pub(crate) fn leave(&mut self, scope: &ValueScope) {
         self.arithmetic.leave(&scope.arithmetic);
-        self.scalars.truncate(scope.scalars);
         self.expressions.leave(scope.expressions);
         self.digits.truncate(scope.digits);
         self.lane_values.truncate(scope.lane_values);

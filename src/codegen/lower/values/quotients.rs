@@ -1,7 +1,7 @@
 //! Quotients rounded down, on the scalar or on the vector unit.
 
 use super::ValueLayer;
-use super::expressions::HeldValue;
+use super::dependence::HeldValue;
 use crate::codegen::isa::{Opcode, Operand};
 use crate::codegen::lower::emit::emitter::{MOST_DIVIDED, Scalar, magic_divisor};
 use crate::ir::diagnostic::Diagnostic;

@@ -13,11 +13,11 @@ impl ValueLayer<'_> {
         if let Some(value) = self.arena.as_integer(expr) {
             return Ok(Scalar::Const(value));
         }
-        if let Some(&(_, value)) = self.scalars.iter().find(|s| s.0 == expr) {
+        if let Some(&(_, value)) = self.expressions.scalars.iter().find(|s| s.0 == expr) {
             return Ok(value);
         }
         let value = self.scalar_sum(expr)?;
-        self.scalars.push((expr, value));
+        self.expressions.scalars.push((expr, value));
         Ok(value)
     }
 
@@ -93,14 +93,14 @@ impl ValueLayer<'_> {
             return Err(self.no_scalar_code(b));
         }
         let whole = self.arena.floor_div(a, b).map_err(|_| self.no_scalar_code(a))?;
-        if let Some(&(_, value)) = self.scalars.iter().find(|s| s.0 == whole) {
+        if let Some(&(_, value)) = self.expressions.scalars.iter().find(|s| s.0 == whole) {
             return Ok(value);
         }
         let (a, b) = (self.scalar(a)?, self.scalar(b)?);
         let quotient = self.floor_divide_integers(a, b);
         let number = self.emitter.sgpr(1);
         self.emitter.op(Opcode::VReadfirstlaneB32, &[number, quotient]);
-        self.scalars.push((whole, Scalar::Reg(number)));
+        self.expressions.scalars.push((whole, Scalar::Reg(number)));
         Ok(Scalar::Reg(number))
     }
 
