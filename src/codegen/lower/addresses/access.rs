@@ -76,6 +76,7 @@ impl AccessPlan {
 
 /// The pieces of a plan.
 #[derive(Clone, Debug)]
+#[expect(clippy::large_enum_variant, reason = "most plans are of tiles, and these allocate nothing")]
 pub(super) enum PlannedPieces {
     /// Those of tiles: all but what the iteration adds is in registers.
     Tile(InstructionPieces),
