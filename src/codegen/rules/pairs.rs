@@ -23,7 +23,7 @@ pub(crate) struct Between {
 
 /// Wait states that must lie between `first` and `then`.
 pub(crate) fn required(first: &InstructionView, then: &InstructionView, between: Between, arch: Arch) -> u32 {
-    asked(first, then, between, arch, Authority::Either)
+    HazardPair { first, then, between, arch, by: Authority::Either }.asked()
 }
 
 /// Wait states that both LLVM and AMD's manual ask for between `first` and `then`: code that has fewer of
@@ -34,43 +34,93 @@ pub(crate) fn undisputed(
     between: Between,
     arch: Arch,
 ) -> u32 {
-    asked(first, then, between, arch, Authority::Both)
+    HazardPair { first, then, between, arch, by: Authority::Both }.asked()
 }
 
-fn asked(
-    first: &InstructionView,
-    then: &InstructionView,
+/// The most wait states that a rule asked for so far.
+struct AskedStates(u32);
+
+impl AskedStates {
+    fn at_least(&mut self, states: u32, condition: bool) {
+        if condition {
+            self.0 = self.0.max(states);
+        }
+    }
+}
+
+/// An operand in a register that a matrix or dot instruction multiplies.
+fn is_factor(r: &UsedRegisters) -> bool {
+    r.is_vector() && matches!(r.field, Some(Field::Src0 | Field::Src1))
+}
+
+fn is_vector_read(r: &UsedRegisters) -> bool {
+    r.is_vector() && r.is_read
+}
+
+fn writes_exec(view: &InstructionView) -> bool {
+    view.writes_register(EXEC) || view.writes_register(EXEC + 1)
+}
+
+/// Two instructions, and whose rules about them count.
+struct HazardPair<'a> {
+    first: &'a InstructionView<'a>,
+    then: &'a InstructionView<'a>,
     between: Between,
     arch: Arch,
     by: Authority,
-) -> u32 {
-    let mut need = after_matrix(first, then, arch, by);
-    let mut at_least = |states: u32, condition: bool| {
-        if condition {
-            need = need.max(states);
-        }
-    };
-    let from = |is_first: fn(&UsedRegisters) -> bool, is_then: &dyn Fn(&UsedRegisters) -> bool| {
-        let written = first.writes().filter(|r| is_first(r));
-        written.into_iter().any(|w| then.registers.iter().any(|t| is_then(t) && t.meets(w)))
-    };
-    let vector_read = |r: &UsedRegisters| r.is_vector() && r.is_read;
-    let vector_written = |r: &UsedRegisters| r.is_vector() && r.is_written;
-    let vector = |r: &UsedRegisters| r.is_vector();
-    let generation = arch.generation();
-    let newer = generation >= Generation::Cdna3;
-    let unified = generation >= Generation::Cdna2;
-    let cdna1 = generation == Generation::Cdna1;
-    let cdna4 = generation == Generation::Cdna4;
-    let what = then.info.meaning;
-    // Rows that LLVM has and the manual has not, or the other way round.
-    let disputed = by == Authority::Either;
+}
 
-    if first.is_valu() {
-        let (exec, vcc) =
-            (first.writes_register(EXEC), first.writes_register(VCC) || first.writes_register(VCC + 1));
-        let exec = exec || first.writes_register(EXEC + 1);
-        let named_scalar = |r: &UsedRegisters| r.is_scalar() && r.is_read && r.field.is_some();
+impl HazardPair<'_> {
+    /// Wait states by all rules.
+    fn asked(&self) -> u32 {
+        let mut need = AskedStates(after_matrix(self.first, self.then, self.arch, self.by));
+        if self.first.is_valu() {
+            self.after_valu(&mut need);
+            match self.generation() {
+                Generation::Cdna1 => self.after_valu_of_cdna1(&mut need),
+                generation if generation >= Generation::Cdna3 => self.after_valu_since_cdna3(&mut need),
+                _ => {}
+            }
+        }
+        if let Some(data) = wide_store_data(self.first) {
+            let overwritten = self.then.writes().any(|r| r.meets(&data));
+            let vector_inst = self.then.is_valu() || self.then.is_matrix();
+            need.at_least(after_wide_store(self.first, self.arch), overwritten && vector_inst);
+        }
+        self.after_settings(&mut need);
+        let fma64 = self.then.is_valu() && self.then.info.meaning == Meaning::Vector(Calc::Fma, Element::F64);
+        need.at_least(2, self.is_disputed() && class(self.first, self.arch) == Some(MatrixPipe::D) && fma64);
+        need.0
+    }
+
+    fn generation(&self) -> Generation {
+        self.arch.generation()
+    }
+
+    /// True if rows count that LLVM has and the manual has not, or the other way round.
+    fn is_disputed(&self) -> bool {
+        self.by == Authority::Either
+    }
+
+    /// True if the second instruction uses what the first one writes.
+    fn meet(&self, is_first: fn(&UsedRegisters) -> bool, is_then: impl Fn(&UsedRegisters) -> bool) -> bool {
+        let written = self.first.writes().filter(|r| is_first(r));
+        written.into_iter().any(|w| self.then.registers.iter().any(|t| is_then(t) && t.meets(w)))
+    }
+
+    /// True if the second instruction uses vector registers that the first one writes.
+    fn meet_in_vectors(&self, is_then: impl Fn(&UsedRegisters) -> bool) -> bool {
+        self.meet(UsedRegisters::is_vector, is_then)
+    }
+
+    /// After a vector instruction, on every chip or on some.
+    fn after_valu(&self, need: &mut AskedStates) {
+        let HazardPair { first, then, .. } = *self;
+        let (disputed, generation, what) = (self.is_disputed(), self.generation(), then.info.meaning);
+        let unified = generation >= Generation::Cdna2;
+        let cdna4 = generation == Generation::Cdna4;
+        let vcc = first.writes_register(VCC) || first.writes_register(VCC + 1);
+        let exec = writes_exec(first);
         let address_scalar = |r: &UsedRegisters| r.is_scalar() && r.is_read;
         let dpp = then.inst.modifiers.has_dpp();
         let lane_select = matches!(what, Meaning::ReadLane | Meaning::WriteLane);
@@ -78,94 +128,99 @@ fn asked(
         let div_fmas = matches!(what, Meaning::Vector(Calc::DivFmas, _));
         let reads = |operand: Operand| then.inst.operands.contains(&operand);
 
-        at_least(5, then.is_vmem() && from(UsedRegisters::is_scalar, &address_scalar));
-        at_least(5, disputed && then.is_vmem() && exec);
-        at_least(4, lane_select && from(UsedRegisters::is_scalar, &|r| r.field == Some(Field::Src1)));
-        at_least(4, div_fmas && vcc);
-        at_least(5, then.is_valu() && (vcc && reads(Operand::VCCZ) || exec && reads(Operand::EXECZ)));
-        at_least(5, then.is_valu() && dpp && exec);
-        at_least(2, then.is_valu() && dpp && from(UsedRegisters::is_vector, &vector));
-        if newer {
-            let number = then.reads().any(|r| r.field.is_some() && (r.has(EXEC) || r.has(EXEC + 1)));
-            let lane_read = matches!(what, Meaning::ReadLane | Meaning::ReadFirstLane);
-            // A mask of lanes or a carry is read without a wait, says the CDNA3 guide (4.5, "VALU writes
-            // SGPR"); LLVM waits for it as for any operand.
-            let mask = then.info.operands.iter().find(|spec| spec.class == OperandClass::MaskSource);
-            let mask = mask.filter(|_| !disputed).map(|spec| spec.field);
-            let operand = |r: &UsedRegisters| named_scalar(r) && (mask.is_none() || r.field != mask);
-            at_least(2, (then.is_valu() || then.is_matrix()) && from(UsedRegisters::is_scalar, &operand));
-            at_least(1, lane_read && from(UsedRegisters::is_vector, &vector_read));
-            at_least(4, (lane_select || lane_read) && exec);
-            at_least(2, then.is_valu() && exec && number);
-            let trans = first.info.unit == Unit::Trans && then.info.unit == Unit::Valu;
-            at_least(1, trans && from(UsedRegisters::is_vector, &vector_read));
-            at_least(1, shifts_result(first) && then.is_valu() && from(UsedRegisters::is_vector, &vector));
-            let parts = converts_part(first) && converts_part(then);
-            at_least(1, disputed && parts && from(UsedRegisters::is_vector, &vector_written));
-        }
+        need.at_least(5, then.is_vmem() && self.meet(UsedRegisters::is_scalar, address_scalar));
+        need.at_least(5, disputed && then.is_vmem() && exec);
+        let selects = |r: &UsedRegisters| r.field == Some(Field::Src1);
+        need.at_least(4, lane_select && self.meet(UsedRegisters::is_scalar, selects));
+        need.at_least(4, div_fmas && vcc);
+        need.at_least(5, then.is_valu() && (vcc && reads(Operand::VCCZ) || exec && reads(Operand::EXECZ)));
+        need.at_least(5, then.is_valu() && dpp && exec);
+        need.at_least(2, then.is_valu() && dpp && self.meet_in_vectors(UsedRegisters::is_vector));
         let small = cdna4 && converts_to_small_float(first) && then.is_valu();
-        at_least(1, small && from(UsedRegisters::is_vector, &vector));
-        at_least(2, cdna4 && swaps_rows && from(UsedRegisters::is_vector, &vector));
-        at_least(4, cdna4 && swaps_rows && exec);
-        at_least(4, then.is_matrix() && exec);
+        need.at_least(1, small && self.meet_in_vectors(UsedRegisters::is_vector));
+        need.at_least(2, cdna4 && swaps_rows && self.meet_in_vectors(UsedRegisters::is_vector));
+        need.at_least(4, cdna4 && swaps_rows && exec);
+        need.at_least(4, then.is_matrix() && exec);
         let dot = matches!(first.info.meaning, Meaning::Dot(_));
         let plain = unified && then.is_matrix() && (disputed || !dot);
-        at_least(2, plain && from(UsedRegisters::is_vector, &vector_read));
-        let dgemm = generation == Generation::Cdna2 && between.dgemm && then.is_memory();
-        at_least(2, disputed && dgemm && from(UsedRegisters::is_vector, &vector_read));
+        need.at_least(2, plain && self.meet_in_vectors(is_vector_read));
+        let dgemm = generation == Generation::Cdna2 && self.between.dgemm && then.is_memory();
+        need.at_least(2, disputed && dgemm && self.meet_in_vectors(is_vector_read));
         if unified && dot {
             let same = first.inst.op == then.inst.op && dpp == first.inst.modifiers.has_dpp();
-            let factor =
-                |r: &UsedRegisters| r.is_vector() && matches!(r.field, Some(Field::Src0 | Field::Src1));
             let vector_inst = then.is_valu() || then.is_matrix() && disputed || then.is_memory();
-            at_least(3, same && from(UsedRegisters::is_vector, &factor));
-            at_least(3, !same && vector_inst && from(UsedRegisters::is_vector, &vector));
-        }
-        if cdna1 {
-            let op = then.inst.op;
-            let acc_write = op == Opcode::VAccvgprWriteB32;
-            let by_acc_write = first.inst.op == Opcode::VAccvgprWriteB32;
-            let by_acc_read = first.inst.op == Opcode::VAccvgprReadB32;
-            let factor =
-                |r: &UsedRegisters| r.is_vector() && matches!(r.field, Some(Field::Src0 | Field::Src1));
-            let addend = |r: &UsedRegisters| r.is_vector() && r.field == Some(Field::Src2);
-            let uses = then.is_matrix() || acc_write;
-            at_least(2, uses && from(UsedRegisters::is_vgpr, &vector_read));
-            at_least(4, acc_write && exec);
-            at_least(1, by_acc_write && then.is_matrix() && from(UsedRegisters::is_vector, &addend));
-            at_least(3, by_acc_write && then.is_matrix() && from(UsedRegisters::is_vector, &factor));
-            let back = by_acc_write && op == Opcode::VAccvgprReadB32;
-            at_least(3, back && from(UsedRegisters::is_vector, &vector_read));
-            let close = then.is_memory() && (by_acc_read || between.acc);
-            at_least(2, disputed && close && from(UsedRegisters::is_vector, &vector_read));
+            need.at_least(3, same && self.meet_in_vectors(is_factor));
+            need.at_least(3, !same && vector_inst && self.meet_in_vectors(UsedRegisters::is_vector));
         }
     }
-    if let Some(data) = wide_store_data(first) {
-        let overwritten = then.writes().any(|r| r.meets(&data));
-        at_least(after_wide_store(first, arch), overwritten && (then.is_valu() || then.is_matrix()));
+
+    /// After a vector instruction of CDNA 3 and later.
+    fn after_valu_since_cdna3(&self, need: &mut AskedStates) {
+        let HazardPair { first, then, .. } = *self;
+        let (disputed, what) = (self.is_disputed(), then.info.meaning);
+        let exec = writes_exec(first);
+        let number = then.reads().any(|r| r.field.is_some() && (r.has(EXEC) || r.has(EXEC + 1)));
+        let lane_read = matches!(what, Meaning::ReadLane | Meaning::ReadFirstLane);
+        // A mask of lanes or a carry is read without a wait, says the CDNA3 guide (4.5, "VALU writes SGPR");
+        // LLVM waits for it as for any operand.
+        let mask = then.info.operands.iter().find(|spec| spec.class == OperandClass::MaskSource);
+        let mask = mask.filter(|_| !disputed).map(|spec| spec.field);
+        let named_scalar = |r: &UsedRegisters| r.is_scalar() && r.is_read && r.field.is_some();
+        let operand = |r: &UsedRegisters| named_scalar(r) && (mask.is_none() || r.field != mask);
+        let vector_inst = then.is_valu() || then.is_matrix();
+        need.at_least(2, vector_inst && self.meet(UsedRegisters::is_scalar, operand));
+        need.at_least(1, lane_read && self.meet_in_vectors(is_vector_read));
+        need.at_least(4, (lane_read || what == Meaning::WriteLane) && exec);
+        need.at_least(2, then.is_valu() && exec && number);
+        let trans = first.info.unit == Unit::Trans && then.info.unit == Unit::Valu;
+        need.at_least(1, trans && self.meet_in_vectors(is_vector_read));
+        let shifts = shifts_result(first) && then.is_valu();
+        need.at_least(1, shifts && self.meet_in_vectors(UsedRegisters::is_vector));
+        let parts = converts_part(first) && converts_part(then);
+        let is_written = |r: &UsedRegisters| r.is_vector() && r.is_written;
+        need.at_least(1, disputed && parts && self.meet_in_vectors(is_written));
     }
-    if first.info.unit == Unit::Salu && first.writes_register(M0) {
-        let implicit = then.reads().any(|r| r.has(M0) && r.field.is_none());
-        at_least(1, then.is_gds());
-        // Sent, streamed through M0, or moved relative to it; not instructions that only set parts of it.
-        let only_sets_index =
-            matches!(what, Meaning::SetGprIndex | Meaning::SetGprIndexOn | Meaning::SetGprIndexMode);
-        at_least(1, implicit && !only_sets_index);
+
+    /// After a vector instruction of CDNA 1, whose accumulation registers are a file of their own.
+    fn after_valu_of_cdna1(&self, need: &mut AskedStates) {
+        let HazardPair { first, then, .. } = *self;
+        let acc_write = then.inst.op == Opcode::VAccvgprWriteB32;
+        let by_acc_write = first.inst.op == Opcode::VAccvgprWriteB32;
+        let by_acc_read = first.inst.op == Opcode::VAccvgprReadB32;
+        let addend = |r: &UsedRegisters| r.is_vector() && r.field == Some(Field::Src2);
+        let uses = then.is_matrix() || acc_write;
+        need.at_least(2, uses && self.meet(UsedRegisters::is_vgpr, is_vector_read));
+        need.at_least(4, acc_write && writes_exec(first));
+        need.at_least(1, by_acc_write && then.is_matrix() && self.meet_in_vectors(addend));
+        need.at_least(3, by_acc_write && then.is_matrix() && self.meet_in_vectors(is_factor));
+        let back = by_acc_write && then.inst.op == Opcode::VAccvgprReadB32;
+        need.at_least(3, back && self.meet_in_vectors(is_vector_read));
+        let close = then.is_memory() && (by_acc_read || self.between.acc);
+        need.at_least(2, self.is_disputed() && close && self.meet_in_vectors(is_vector_read));
     }
-    let is_access = |view: &InstructionView| {
-        matches!(view.info.meaning, Meaning::SetHardwareRegister | Meaning::GetHardwareRegister)
-    };
-    if first.info.meaning == Meaning::SetHardwareRegister {
-        let (register, bits) = first.hardware_register();
-        at_least(2, is_access(then) && then.hardware_register().0 == register);
-        let vector_inst = then.is_valu() || then.is_matrix() || then.is_memory();
-        at_least(2, register == 1 && bits.contains(&28) && vector_inst);
+
+    /// After an instruction that sets M0, a hardware register or VSKIP.
+    fn after_settings(&self, need: &mut AskedStates) {
+        let HazardPair { first, then, .. } = *self;
+        let (set, what) = (first.info.meaning, then.info.meaning);
+        if first.info.unit == Unit::Salu && first.writes_register(M0) {
+            let implicit = then.reads().any(|r| r.has(M0) && r.field.is_none());
+            need.at_least(1, then.is_gds());
+            // Sent, streamed through M0, or moved relative to it; not instructions that only set parts of it.
+            let only_sets_index =
+                matches!(what, Meaning::SetGprIndex | Meaning::SetGprIndexOn | Meaning::SetGprIndexMode);
+            need.at_least(1, implicit && !only_sets_index);
+        }
+        if set == Meaning::SetHardwareRegister {
+            let (register, bits) = first.hardware_register();
+            let is_access = matches!(what, Meaning::SetHardwareRegister | Meaning::GetHardwareRegister);
+            need.at_least(2, is_access && then.hardware_register().0 == register);
+            let vector_inst = then.is_valu() || then.is_matrix() || then.is_memory();
+            need.at_least(2, register == 1 && bits.contains(&28) && vector_inst);
+        }
+        let gets_mode = what == Meaning::GetHardwareRegister && then.hardware_register().0 == 1;
+        need.at_least(2, set == Meaning::SetVskip && gets_mode);
     }
-    let gets_mode = what == Meaning::GetHardwareRegister && then.hardware_register().0 == 1;
-    at_least(2, first.info.meaning == Meaning::SetVskip && gets_mode);
-    let fma64 = then.is_valu() && what == Meaning::Vector(Calc::Fma, Element::F64);
-    at_least(2, disputed && class(first, arch) == Some(MatrixPipe::D) && fma64);
-    need
 }
 
 /// A result that goes through a shifter: in part of a register, chosen by SDWA or op_sel.
