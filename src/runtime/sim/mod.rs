@@ -238,6 +238,6 @@ impl Simulator {
         kernarg: &[u8],
         options: &time::TimeOptions,
     ) -> Result<time::TimeReport, SimError> {
-        time::time(&self.memory, self.target(), module, kernel, config, kernarg, options)
+        time::time(&self.memory, self.target(), module, kernel, (config, kernarg), options)
     }
 }

@@ -132,6 +132,23 @@ impl TimeOptions {
         self.events = events;
         self
     }
+
+    /// The clock that is estimated for.
+    fn megahertz(&self) -> f64 {
+        self.clock.unwrap_or_else(|| self.device.get(DeviceParameter::Clock))
+    }
+
+    /// A reason why nothing can be estimated with them for a simulator of `target`.
+    fn check(&self, target: Target) -> Result<(), String> {
+        let device = self.device;
+        if device.target != target {
+            return Err(format!("a {} is a {}, not a {target}", device.name, device.target));
+        }
+        if self.clock.is_some_and(|clock| !(clock.is_finite() && clock > 0.0)) {
+            return Err("the clock must be positive".to_owned());
+        }
+        Ok(())
+    }
 }
 
 /// The most issued instructions that are kept, whatever was asked for: some 500 MB of a trace.
@@ -158,6 +175,12 @@ impl WorkgroupSpread {
         WorkgroupSpread { dies, units_per_die, active, assigned: in_die.div_ceil(units_per_die) }
     }
 
+    /// Clk between the starts of two workgroups on one compute unit.
+    fn launch_interval(&self, device: &DeviceModel) -> u64 {
+        let engines = device.count(DeviceParameter::EnginesPerDie).max(1);
+        device.count(DeviceParameter::LaunchInterval) * self.units_per_die.div_ceil(engines)
+    }
+
     /// The workgroups of the first compute unit in order.
     fn workgroups(&self) -> impl Iterator<Item = u64> + use<> {
         let step = self.dies * self.units_per_die;
@@ -171,19 +194,13 @@ pub(super) fn time(
     target: Target,
     module: &Module,
     name: &str,
-    config: LaunchConfig,
-    arguments: &[u8],
+    (config, arguments): (LaunchConfig, &[u8]),
     options: &TimeOptions,
 ) -> Result<TimeReport, SimError> {
     let kernel = module.kernel(name).ok_or_else(|| SimError::NoKernel(name.to_owned()))?;
     let refuse = |reason: String| SimError::Launch { kernel: name.to_owned(), reason };
+    options.check(target).map_err(refuse)?;
     let device = options.device;
-    if device.target != target {
-        return Err(refuse(format!("a {} is a {}, not a {target}", device.name, device.target)));
-    }
-    if options.clock.is_some_and(|clock| !(clock.is_finite() && clock > 0.0)) {
-        return Err(refuse("the clock must be positive".to_owned()));
-    }
     let segments = Segments::new(target, kernel, &config, arguments)?;
     let mut view = segments.view(memory);
     view.forgive_past_end();
@@ -195,31 +212,27 @@ pub(super) fn time(
     }
     let costs = costs::costs(launch.program, device, |step| module.instruction(kernel, step));
     let spread = WorkgroupSpread::new(device, launch.workgroups());
-    let fault = |failure: TimeFailure| {
-        let (address, instruction) = module.describe(kernel, failure.step);
-        SimError::Fault(Box::new(Fault {
-            kernel: name.to_owned(),
-            workgroup: launch.coordinates(failure.workgroup),
-            wave: failure.wave as u32,
-            lane: failure.stopped.lane,
-            address,
-            instruction,
-            kind: failure.stopped.kind,
-        }))
-    };
     let sharing = share::sample(&launch, &costs, &spread);
-    let around = LaunchSurroundings {
-        clock: options.clock.unwrap_or(device.get(DeviceParameter::Clock)),
-        bytes: launch.bytes_of_memories(),
-    };
+    let around = LaunchSurroundings { clock: options.megahertz(), bytes: launch.bytes_of_memories() };
     let hierarchy = Hierarchy::new(device, spread.active, sharing, around);
     let mut unit = ComputeUnit::new(&launch, &costs, device, hierarchy, options.events.min(MOST_EVENTS));
     let simulated = spread.assigned.min(options.rounds.saturating_mul(resident)).max(1);
     launch.begins(simulated);
-    let engines = device.count(DeviceParameter::EnginesPerDie).max(1);
-    let interval = device.count(DeviceParameter::LaunchInterval) * spread.units_per_die.div_ceil(engines);
     let workgroups = spread.workgroups().take(simulated as usize);
-    unit.run(workgroups, resident.min(spread.assigned), interval).map_err(fault)?;
+    unit.run(workgroups, resident.min(spread.assigned), spread.launch_interval(device)).map_err(
+        |failure: TimeFailure| {
+            let (address, instruction) = module.describe(kernel, failure.step);
+            SimError::Fault(Box::new(Fault {
+                kernel: name.to_owned(),
+                workgroup: launch.coordinates(failure.workgroup),
+                wave: failure.wave as u32,
+                lane: failure.stopped.lane,
+                address,
+                instruction,
+                kind: failure.stopped.kind,
+            }))
+        },
+    )?;
     let about = report::About {
         options,
         kernel: name,

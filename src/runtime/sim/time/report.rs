@@ -1,5 +1,7 @@
 //! What time mode found, as data, and the estimate for the whole device.
 
+use std::ops::Range;
+
 use crate::codegen::target::Occupancy;
 
 use super::super::check::FindingSource;
@@ -7,11 +9,10 @@ use super::super::launch_config::LaunchConfig;
 use super::super::wave::LANES;
 use super::bound::{LoopBound, UnitSpeed};
 use super::hierarchy::{Sharing, Traffic};
-use super::record::{Busy, IssueEvent, Pipe, Record, Stall, Wait};
+use super::record::{Busy, Counters, IssueEvent, Pipe, Record, Stall, Wait};
 use super::unit::{ComputeUnit, WaveTime};
 use super::{TimeOptions, WorkgroupSpread};
-use crate::codegen::target::ParameterSet;
-use crate::codegen::target::{Confidence, DeviceParameter, SIMDS, TURN};
+use crate::codegen::target::{Confidence, DeviceModel, DeviceParameter, ParameterSet, SIMDS, TURN};
 
 /// How long a launch takes, and why.
 #[derive(Clone, Debug)]
@@ -155,6 +156,18 @@ pub struct InstructionReport {
 }
 
 impl InstructionReport {
+    fn new(address: u64, text: String, source: Option<FindingSource>, c: &Counters) -> InstructionReport {
+        InstructionReport {
+            address,
+            text,
+            source,
+            issued: c.issued,
+            stalls: c.stalls,
+            bank_conflicts: c.conflicts,
+            lines: c.lines,
+        }
+    }
+
     /// Clk that waves stood at it.
     pub fn stalled(&self) -> u64 {
         self.stalls.iter().sum()
@@ -264,6 +277,14 @@ pub(super) struct About<'a> {
     pub simulated: u64,
 }
 
+impl About<'_> {
+    /// Waves that the compute unit runs at the same time.
+    fn waves_at_a_time(&self) -> u64 {
+        let waves = self.config.block.iter().product::<u32>().div_ceil(LANES as u32);
+        u64::from(waves) * self.simulated.min(self.occupancy.workgroups_per_compute_unit.into())
+    }
+}
+
 /// The parameters that every figure rests on.
 const ALWAYS: ParameterSet = ParameterSet::of(&[
     DeviceParameter::Turn,
@@ -280,44 +301,94 @@ pub(super) fn report(
     line: impl Fn(u64) -> Option<FindingSource>,
 ) -> TimeReport {
     let device = about.options.device;
-    let clock = about.options.clock.unwrap_or_else(|| device.get(DeviceParameter::Clock));
     // By launch, as timeline and reader expect it.
     unit.waves.sort_by_key(|w| (w.start, w.workgroup, w.wave));
     let record = &unit.record;
     let clk = unit.ends.iter().copied().max().unwrap_or(0).max(1);
-    let executed = |c: &&super::record::Counters| c.issued > 0;
-    let first = record.counters.iter().position(|c| executed(&c)).unwrap_or(0);
-    let last = record.counters.iter().rposition(|c| executed(&c)).map_or(first, |last| last + 1);
-    let instructions: Vec<InstructionReport> = (first..last)
+    let executed = executed_steps(record);
+    let first = executed.start;
+    let instructions: Vec<InstructionReport> = executed
         .map(|step| {
             let (address, text) = describe(step);
-            let c = &record.counters[step];
-            InstructionReport {
-                address,
-                text,
-                source: line(address),
-                issued: c.issued,
-                stalls: c.stalls,
-                bank_conflicts: c.conflicts,
-                lines: c.lines,
-            }
+            InstructionReport::new(address, text, line(address), &record.counters[step])
         })
         .collect();
-    let mut stalls = [0u64; Stall::ALL.len()];
-    for counters in &record.counters {
-        for (sum, clk) in stalls.iter_mut().zip(counters.stalls) {
-            *sum += clk;
-        }
+    let unit_report = UnitReport {
+        workgroups: about.simulated,
+        assigned: about.spread.assigned,
+        instructions: record.counters.iter().map(|c| c.issued).sum(),
+        operations: record.operations,
+        clk,
+        clk_per_workgroup: clk_per_workgroup(
+            &unit.ends,
+            about.occupancy.workgroups_per_compute_unit as usize,
+        ),
+        traffic: unit.hierarchy.traffic,
+        waves: std::mem::take(&mut unit.waves),
+    };
+    let speed = UnitSpeed {
+        waves: about.waves_at_a_time(),
+        lds_write: device.get(DeviceParameter::LdsPortWrite),
+        levels: unit.hierarchy.rates(),
+    };
+    let addresses = |step| describe(step).0;
+    TimeReport {
+        device: device.name,
+        kernel: about.kernel.to_owned(),
+        grid: about.config.grid,
+        block: about.config.block,
+        clock: about.options.megahertz(),
+        workgroups_per_unit: about.occupancy.workgroups_per_compute_unit,
+        waves_per_simd: about.occupancy.waves_per_simd,
+        limited_by: about.occupancy.limited_by.to_string(),
+        sharing: about.sharing,
+        main_loop: main_loop(record, clk, &speed, addresses, |step| unit.branch_target(step)),
+        pipes: Pipe::ALL.map(|pipe| pipe_report(record, pipe, clk)).into(),
+        stalls: stall_reports(record).into(),
+        instructions_left_out: instructions.len().saturating_sub(MOST_LISTED),
+        instructions,
+        estimate: estimate(about, &unit_report),
+        rests_on: doubts(used_parameters(&unit), device),
+        unit: unit_report,
+        timeline: Timeline {
+            events: unit.record.events,
+            waits: unit.record.waits,
+            busy: unit.record.busy,
+            first,
+            waves: unit.launched,
+        },
     }
-    let per_workgroup = clk_per_workgroup(&unit.ends, about.occupancy.workgroups_per_compute_unit as usize);
-    let mut used = record.used;
+}
+
+/// The steps from the first to the last one that was executed.
+fn executed_steps(record: &Record) -> Range<usize> {
+    let executed = |c: &Counters| c.issued > 0;
+    let first = record.counters.iter().position(executed).unwrap_or(0);
+    first..record.counters.iter().rposition(executed).map_or(first, |last| last + 1)
+}
+
+fn stall_reports(record: &Record) -> [StallReport; Stall::ALL.len()] {
+    Stall::ALL.map(|stall| {
+        let clk = record.counters.iter().map(|counters| counters.stalls[stall as usize]).sum();
+        StallReport { stall, name: stall.name(), clk }
+    })
+}
+
+/// The parameters that what a compute unit did rests on.
+fn used_parameters(unit: &ComputeUnit<'_>) -> ParameterSet {
+    let mut used = unit.record.used;
     used.join(ALWAYS);
     used.join(unit.hierarchy.used);
-    for (counters, cost) in record.counters.iter().zip(unit.costs()) {
+    for (counters, cost) in unit.record.counters.iter().zip(unit.costs()) {
         if counters.issued > 0 {
             used.join(cost.instruction.used);
         }
     }
+    used
+}
+
+/// Those of some parameters that are doubtful on a device.
+fn doubts(used: ParameterSet, device: &DeviceModel) -> Vec<Doubt> {
     let doubts = used.members().filter_map(|parameter| {
         let value = device.value(parameter);
         let doubtful = value.confidence >= Confidence::Low;
@@ -329,56 +400,7 @@ pub(super) fn report(
             source: value.source,
         })
     });
-    let rests_on = doubts.collect();
-    let estimate = estimate(about, clock, clk, per_workgroup, record.operations, &unit.hierarchy.traffic);
-    let waves = about.config.block.iter().product::<u32>().div_ceil(LANES as u32);
-    let places = about.simulated.min(about.occupancy.workgroups_per_compute_unit.into());
-    let speed = UnitSpeed {
-        waves: u64::from(waves) * places,
-        lds_write: device.get(DeviceParameter::LdsPortWrite),
-        levels: unit.hierarchy.rates(),
-    };
-    let addresses = |step| describe(step).0;
-    let main_loop = main_loop(record, clk, &speed, addresses, |step| unit.branch_target(step));
-    let pipes = Pipe::ALL.map(|pipe| pipe_report(record, pipe, clk)).into();
-    let unit_report = UnitReport {
-        workgroups: about.simulated,
-        assigned: about.spread.assigned,
-        instructions: record.counters.iter().map(|c| c.issued).sum(),
-        operations: record.operations,
-        clk,
-        clk_per_workgroup: per_workgroup,
-        traffic: unit.hierarchy.traffic,
-        waves: unit.waves,
-    };
-    TimeReport {
-        device: device.name,
-        kernel: about.kernel.to_owned(),
-        grid: about.config.grid,
-        block: about.config.block,
-        clock,
-        workgroups_per_unit: about.occupancy.workgroups_per_compute_unit,
-        waves_per_simd: about.occupancy.waves_per_simd,
-        limited_by: about.occupancy.limited_by.to_string(),
-        sharing: about.sharing,
-        unit: unit_report,
-        main_loop,
-        pipes,
-        stalls: Stall::ALL
-            .map(|stall| StallReport { stall, name: stall.name(), clk: stalls[stall as usize] })
-            .into(),
-        instructions_left_out: instructions.len().saturating_sub(MOST_LISTED),
-        instructions,
-        estimate,
-        rests_on,
-        timeline: Timeline {
-            events: unit.record.events,
-            waits: unit.record.waits,
-            busy: unit.record.busy,
-            first,
-            waves: unit.launched,
-        },
-    }
+    doubts.collect()
 }
 
 /// Clk between the ends of two workgroups once the compute unit is full.
@@ -429,18 +451,11 @@ fn main_loop(
     })
 }
 
-fn estimate(
-    about: &About<'_>,
-    clock: f64,
-    clk: u64,
-    per_workgroup: f64,
-    operations: u64,
-    traffic: &Traffic,
-) -> Estimate {
+fn estimate(about: &About<'_>, unit: &UnitReport) -> Estimate {
     let spread = about.spread;
     let left = spread.assigned - about.simulated;
-    let total = clk as f64 + left as f64 * per_workgroup;
-    let microseconds = total / clock;
+    let total = unit.clk as f64 + left as f64 * unit.clk_per_workgroup;
+    let microseconds = total / about.options.megahertz();
     // All workgroups are assumed to do what the first one does.
     let scale = about.workgroups as f64 / about.simulated as f64;
     let places = spread.dies * spread.units_per_die * u64::from(about.occupancy.workgroups_per_compute_unit);
@@ -450,9 +465,9 @@ fn estimate(
         clk: total,
         microseconds,
         microseconds_with_launch: microseconds + about.options.device.get(DeviceParameter::LaunchOverhead),
-        tera_operations: per_second(operations as f64),
-        bandwidth: per_second((traffic.loaded + traffic.stored) as f64),
-        memory_bandwidth: per_second((traffic.memory_read + traffic.memory_written) as f64),
+        tera_operations: per_second(unit.operations as f64),
+        bandwidth: per_second((unit.traffic.loaded + unit.traffic.stored) as f64),
+        memory_bandwidth: per_second((unit.traffic.memory_read + unit.traffic.memory_written) as f64),
         extrapolated: left > 0,
     }
 }

@@ -1,7 +1,10 @@
-//! A turn of a SIMD, and what keeps a wave from having one: what it waits for before it may try.
+//! A turn of a SIMD, what is issued in it, and what keeps a wave from having one: what it waits for before it
+//! may try.
+
+use std::ops::Range;
 
 use super::costs::StepCost;
-use super::record::{Record, Stall, Wait};
+use super::record::{Busy, Pipe, Record, Stall, Wait};
 use super::resident::{NEVER, PendingResult};
 use crate::codegen::target::{CLASSES, IssueClass};
 
@@ -52,6 +55,34 @@ impl Delay<'_> {
             self.at = clk;
             self.last = Some(stall);
         }
+    }
+}
+
+/// A step that a wave issues at `clk`.
+#[derive(Copy, Clone)]
+pub(super) struct IssuedStep<'a> {
+    pub slot: usize,
+    pub simd: usize,
+    /// The wave, as records number them.
+    pub wave: u32,
+    pub step: usize,
+    pub cost: &'a StepCost,
+    pub clk: u64,
+}
+
+impl IssuedStep<'_> {
+    pub(super) fn wait(&self, start: u64, end: u64, stall: Stall) -> Wait {
+        Wait { wave: self.wave, step: self.step as u32, start, end, stall }
+    }
+
+    pub(super) fn busy(&self, pipe: Pipe, unit: usize, clk: Range<u64>) -> Busy {
+        let Range { start, end } = clk;
+        Busy { pipe, unit: unit as u8, start, end, step: self.step as u32, wave: self.wave }
+    }
+
+    /// One clk of a unit that all waves share.
+    pub(super) fn busy_for_a_clk(&self, pipe: Pipe) -> Busy {
+        self.busy(pipe, 0, self.clk..self.clk + 1)
     }
 }
 

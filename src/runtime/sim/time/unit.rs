@@ -27,9 +27,9 @@ use super::counters::{AnyOrder, InOrder};
 use super::hierarchy::{Hierarchy, OnTheWay};
 use super::lds_path::LdsPath;
 use super::places::ModelledPlaces;
-use super::record::{Busy, IssueEvent, LoopBranch, Pipe, Record, Stall, Wait};
+use super::record::{IssueEvent, LoopBranch, Pipe, Record, Stall, Wait};
 use super::resident::{NEVER, PendingResult, ResidentGroup, Simd, WaveSlot};
-use super::turn::{Delay, Turn, dependency};
+use super::turn::{Delay, IssuedStep, Turn, dependency};
 use super::vector_path::VectorPath;
 use crate::codegen::target::whole;
 use crate::codegen::target::{CostKind, IssueClass, LdsKind, VectorKind};
@@ -418,7 +418,8 @@ impl<'a> ComputeUnit<'a> {
             turn.taken[class] = true;
         }
         turn.sorts |= matches!(cost.instruction.kind, CostKind::Priority { .. });
-        self.issue(slot, cost, pc, clk)?;
+        let wave = self.slots[slot].age as u32;
+        self.issue(IssuedStep { slot, simd, wave, step: pc, cost, clk })?;
         if matches!(cost.instruction.kind, CostKind::Matrix { .. }) && turn.memory() {
             // That one counts among those beside the matrix instruction.
             self.simds[simd].memory += TURN;
@@ -507,133 +508,125 @@ impl<'a> ComputeUnit<'a> {
     }
 
     /// Issues an instruction: executes it, and accounts for what it occupies.
-    fn issue(&mut self, slot: usize, cost: &'a StepCost, pc: usize, clk: u64) -> Result<(), TimeFailure> {
-        let mut held = clk;
-        if matches!(
-            cost.instruction.kind,
-            CostKind::Lds { .. } | CostKind::Vector { .. } | CostKind::ScalarMemory
-        ) {
-            held = self.touch(slot, cost, pc, clk)?;
-        }
+    fn issue(&mut self, issued: IssuedStep<'a>) -> Result<(), TimeFailure> {
+        let IssuedStep { slot, step, cost, clk, .. } = issued;
+        let held = match cost.instruction.kind {
+            CostKind::Lds { .. } | CostKind::Vector { .. } | CostKind::ScalarMemory => self.touch(&issued)?,
+            _ => clk,
+        };
         self.execute(slot)?;
         let it = &mut self.slots[slot];
         it.issued += 1;
-        let counters = &mut self.record.counters[pc];
-        counters.issued += 1;
-        let wave = it.age as u32;
+        self.record.counters[step].issued += 1;
         if let Some(place) = cost.clock_to {
             it.wave.set_scalar_wide(place, clk);
         }
         // Only an unbroken run of them needs more code than the buffer is filled with.
         it.misaligned = if cost.misaligned { it.misaligned + 1 } else { 0 };
-        let mut next = clk + TURN * cost.instruction.turns;
-        let wait = |start, end, stall| Wait { wave, step: pc as u32, start, end, stall };
-        self.record.event(IssueEvent { wave, step: pc as u32, issued: clk, end: next });
-        let simd = it.simd;
-        let busy = |pipe, unit: usize, start, end| Busy {
-            pipe,
-            unit: unit as u8,
-            start,
-            end,
-            step: pc as u32,
-            wave,
-        };
-        match cost.instruction.kind {
-            CostKind::Valu { clk: length, .. } => {
-                let lanes =
-                    if cost.instruction.operations == 0 { 0 } else { u64::from(it.wave.exec().count_ones()) };
-                let unit = &mut self.simds[simd];
-                unit.valu = unit.valu.max(clk + length);
-                self.record.busy(busy(Pipe::Valu, simd, clk, clk + length));
-                self.record.operations += cost.instruction.operations * lanes;
-            }
-            CostKind::Matrix { occupancy, blocks, memory, result, accumulate, .. } => {
-                let unit = &mut self.simds[simd];
-                unit.valu = unit.valu.max(clk + TURN * cost.instruction.turns);
-                unit.beside = clk + blocks;
-                unit.matrix = clk + occupancy;
-                unit.memory = clk + memory;
-                unit.owner = it.age;
-                self.record.busy(busy(Pipe::Matrix, simd, clk, clk + occupancy));
-                self.record.operations += cost.instruction.operations;
-                if let Some(rows) = cost.result {
-                    it.pending.retain(|p| p.rows != rows);
-                    it.pending.push(PendingResult {
-                        rows,
-                        opcode: cost.opcode,
-                        readable: clk + result,
-                        accumulable: clk + accumulate,
-                    });
-                }
-            }
-            CostKind::Scalar => self.record.busy(busy(Pipe::Scalar, 0, clk, clk + 1)),
-            CostKind::ScalarMemory => self.record.busy(busy(Pipe::Scalar, 0, clk, clk + 1)),
-            CostKind::Lds { .. } | CostKind::Vector { .. } => {
-                if held > next {
-                    self.record.wait(wait(next, held, Stall::PipeStalled));
-                    next = held;
-                }
-            }
-            CostKind::Branch => {
-                self.record.busy(busy(Pipe::Branch, 0, clk, clk + 1));
-                if it.wave.pc != pc + 1 {
-                    self.record.used.mark(DeviceParameter::TakenBranch);
-                    let there = next.max(clk + self.numbers.taken_branch);
-                    self.record.wait(wait(next, there, Stall::NoInstruction));
-                    next = there;
-                    it.line = u64::MAX;
-                    if it.wave.pc <= pc {
-                        self.record.branch(pc, LoopBranch::Back, clk, &mut it.loops);
-                    }
-                } else {
-                    self.record.branch(pc, LoopBranch::Leaves, clk, &mut it.loops);
-                }
-            }
-            CostKind::Nop { clk: length } => {
-                self.record.wait(wait(next, next + length, Stall::Internal));
-                next += length;
-            }
-            CostKind::Sleep { clk: length } => {
-                self.record.wait(wait(next, next + length, Stall::Other));
-                next += length;
-            }
-            CostKind::Wait { .. } => {}
-            CostKind::Priority { level } => it.priority = level,
-            CostKind::Barrier => {
-                self.wait_at_barrier(slot, pc, clk);
-                return Ok(());
-            }
-            CostKind::End => {
-                self.record.busy(busy(Pipe::Branch, 0, clk, clk + 1));
-                self.end(slot, pc, next);
-                return Ok(());
-            }
+        let end = clk + TURN * cost.instruction.turns;
+        self.record.event(IssueEvent { wave: issued.wave, step: step as u32, issued: clk, end });
+        let next = self.occupy(&issued, held.max(end));
+        let ends = cost.instruction.kind == CostKind::End;
+        if cost.instruction.kind == CostKind::Barrier {
+            self.wait_at_barrier(slot, step, clk);
+        } else if ends || self.slots[slot].wave.progress == Progress::Ended {
+            self.end(slot, step, next);
+        } else {
+            self.prepare(slot, next);
         }
-        if self.slots[slot].wave.progress == Progress::Ended {
-            self.end(slot, pc, next);
-            return Ok(());
-        }
-        self.prepare(slot, next);
         Ok(())
     }
 
+    /// Accounts for the units that an instruction occupies, and for what makes its wave wait. Returns when
+    /// the wave can go on; memory holds it until `held`.
+    fn occupy(&mut self, issued: &IssuedStep<'_>, held: u64) -> u64 {
+        let IssuedStep { slot, simd, cost, clk, .. } = *issued;
+        let next = clk + TURN * cost.instruction.turns;
+        let mut waits_until = |until: u64, stall: Stall| {
+            self.record.wait(issued.wait(next, until, stall));
+            until
+        };
+        match cost.instruction.kind {
+            CostKind::Valu { clk: length, .. } => {
+                let exec = self.slots[slot].wave.exec();
+                let lanes = if cost.instruction.operations == 0 { 0 } else { u64::from(exec.count_ones()) };
+                let unit = &mut self.simds[simd];
+                unit.valu = unit.valu.max(clk + length);
+                self.record.busy(issued.busy(Pipe::Valu, simd, clk..clk + length));
+                self.record.operations += cost.instruction.operations * lanes;
+            }
+            CostKind::Matrix { .. } => self.occupy_matrix_unit(issued),
+            CostKind::Scalar | CostKind::ScalarMemory => {
+                self.record.busy(issued.busy_for_a_clk(Pipe::Scalar));
+            }
+            CostKind::Lds { .. } | CostKind::Vector { .. } => return waits_until(held, Stall::PipeStalled),
+            CostKind::Nop { clk: length } => return waits_until(next + length, Stall::Internal),
+            CostKind::Sleep { clk: length } => return waits_until(next + length, Stall::Other),
+            CostKind::Branch => return self.branch(issued, next),
+            CostKind::End => self.record.busy(issued.busy_for_a_clk(Pipe::Branch)),
+            CostKind::Priority { level } => self.slots[slot].priority = level,
+            CostKind::Wait { .. } | CostKind::Barrier => {}
+        }
+        next
+    }
+
+    fn occupy_matrix_unit(&mut self, issued: &IssuedStep<'_>) {
+        let IssuedStep { slot, simd, cost, clk, .. } = *issued;
+        let CostKind::Matrix { occupancy, blocks, memory, result, accumulate, .. } = cost.instruction.kind
+        else {
+            return;
+        };
+        let it = &mut self.slots[slot];
+        let unit = &mut self.simds[simd];
+        unit.valu = unit.valu.max(clk + TURN * cost.instruction.turns);
+        unit.beside = clk + blocks;
+        unit.matrix = clk + occupancy;
+        unit.memory = clk + memory;
+        unit.owner = it.age;
+        self.record.busy(issued.busy(Pipe::Matrix, simd, clk..clk + occupancy));
+        self.record.operations += cost.instruction.operations;
+        if let Some(rows) = cost.result {
+            it.pending.retain(|p| p.rows != rows);
+            it.pending.push(PendingResult {
+                rows,
+                opcode: cost.opcode,
+                readable: clk + result,
+                accumulable: clk + accumulate,
+            });
+        }
+    }
+
+    /// Accounts for a branch. Returns when its wave can go on; without being taken it is that at `next`.
+    fn branch(&mut self, issued: &IssuedStep<'_>, next: u64) -> u64 {
+        let IssuedStep { slot, step, clk, .. } = *issued;
+        self.record.busy(issued.busy_for_a_clk(Pipe::Branch));
+        let it = &mut self.slots[slot];
+        if it.wave.pc == step + 1 {
+            self.record.branch(step, LoopBranch::Leaves, clk, &mut it.loops);
+            return next;
+        }
+        self.record.used.mark(DeviceParameter::TakenBranch);
+        let there = next.max(clk + self.numbers.taken_branch);
+        self.record.wait(issued.wait(next, there, Stall::NoInstruction));
+        it.line = u64::MAX;
+        if it.wave.pc <= step {
+            self.record.branch(step, LoopBranch::Back, clk, &mut it.loops);
+        }
+        there
+    }
+
     /// An instruction is about to access memory. Returns until when it holds its wave.
-    fn touch(&mut self, slot: usize, cost: &StepCost, pc: usize, clk: u64) -> Result<u64, TimeFailure> {
+    fn touch(&mut self, issued: &IssuedStep<'_>) -> Result<u64, TimeFailure> {
+        let IssuedStep { slot, step, cost, clk, .. } = *issued;
         let it = &mut self.slots[slot];
         let mut found = std::mem::take(&mut self.found);
         found.clear();
-        let step = &self.launch.program.steps[pc];
-        footprints(&it.wave, step, &mut found).map_err(|stopped| TimeFailure {
-            workgroup: self.groups[it.group].workgroup,
-            wave: it.index,
-            step: pc,
-            stopped,
+        footprints(&it.wave, &self.launch.program.steps[step], &mut found).map_err(|stopped| {
+            TimeFailure { workgroup: self.groups[it.group].workgroup, wave: it.index, step, stopped }
         })?;
         for f in found.iter_mut().filter(|f| f.space == MemorySpace::Device) {
             self.places.apply(f);
         }
-        let wave = it.age as u32;
-        let counters = &mut self.record.counters[pc];
         let mut held = clk;
         match cost.instruction.kind {
             CostKind::ScalarMemory => {
@@ -643,70 +636,89 @@ impl<'a> ComputeUnit<'a> {
                     it.lgkm.push(whole(done));
                 }
             }
-            CostKind::Lds { kind, dwords } => {
-                let banked = if kind == LdsKind::Permute { &[] } else { &found[..] };
-                let (access, conflicts) = self.lds.access(clk, it.simd, (kind, dwords), pc, banked);
-                it.lgkm.push(whole(access.done));
-                held = whole(access.held);
-                counters.conflicts += u64::from(conflicts);
-                let (start, end) = (whole(access.start), whole(access.end));
-                // A bus for each direction.
-                let unit = 2 * LDS_PAIR[it.simd] as u8 + u8::from(kind == LdsKind::Write);
-                match kind {
-                    LdsKind::Write => counters.demand.lds_writes += access.bus,
-                    LdsKind::Read | LdsKind::Atomic | LdsKind::Permute => {
-                        counters.demand.lds_reads += access.bus;
-                    }
-                }
-                counters.demand.banks += access.banks;
-                self.record.busy(Busy { pipe: Pipe::Lds, unit, start, end, step: pc as u32, wave });
-                self.record.busy_clk[Pipe::LdsBanks as usize] += access.banks;
-            }
+            CostKind::Lds { kind, dwords } => held = self.touch_lds(issued, (kind, dwords), &found),
             CostKind::Vector { kind, bypasses_l1, .. } => {
-                let mut lds_done = None;
-                if let Some(index) = found.iter().position(|f| f.space == MemorySpace::Lds)
-                    && kind != VectorKind::LoadToLds
-                {
-                    let own = &found[index..=index];
-                    let (access, _) = self.lds.access(clk, it.simd, (LdsKind::Read, 1), pc, own);
-                    lds_done = Some(access.done);
-                }
-                found.retain(|f| f.space != MemorySpace::Lds);
-                for f in found.iter_mut().filter(|f| f.space == MemorySpace::Private) {
-                    privatise(f, it.age);
-                }
-                if kind == VectorKind::Control {
-                    if cost.instruction.vm > 0 {
-                        it.vm.push(clk + TURN);
-                    }
-                } else {
-                    let before = self.hierarchy.traffic;
-                    let access = self.vector.access(clk, kind, bypasses_l1, pc, &found, &mut self.hierarchy);
-                    counters.lines += u64::from(access.lines);
-                    counters.demand.vector += access.service;
-                    counters.demand.traffic.join(&self.hierarchy.traffic.since(&before));
-                    if access.scattered {
-                        self.record.used.mark(DeviceParameter::Gather);
-                    }
-                    if kind == VectorKind::LoadToLds {
-                        self.lds.ports.arrival(access.done, access.bytes);
-                        counters.demand.to_lds += u64::from(access.bytes);
-                    }
-                    let done = whole(access.done.max(lds_done.unwrap_or(0.0)));
-                    if cost.instruction.vm > 0 {
-                        it.vm.push(done);
-                    }
-                    if cost.instruction.lgkm > 0 {
-                        it.lgkm.push(lds_done.map_or(done, whole));
-                    }
-                    let (start, end) = (whole(access.start), whole(access.end));
-                    self.record.busy(Busy { pipe: Pipe::Vector, unit: 0, start, end, step: pc as u32, wave });
-                }
+                self.touch_vector_memory(issued, (kind, bypasses_l1), &mut found);
             }
             _ => {}
         }
         self.found = found;
         Ok(held)
+    }
+
+    /// An LDS instruction is about to access its banks. Returns until when it holds its wave.
+    fn touch_lds(
+        &mut self,
+        issued: &IssuedStep<'_>,
+        (kind, dwords): (LdsKind, u32),
+        found: &[Footprint],
+    ) -> u64 {
+        let IssuedStep { slot, simd, step, clk, .. } = *issued;
+        let banked = if kind == LdsKind::Permute { &[] } else { found };
+        let (access, conflicts) = self.lds.access(clk, simd, (kind, dwords), step, banked);
+        self.slots[slot].lgkm.push(whole(access.done));
+        let counters = &mut self.record.counters[step];
+        counters.conflicts += u64::from(conflicts);
+        match kind {
+            LdsKind::Write => counters.demand.lds_writes += access.bus,
+            LdsKind::Read | LdsKind::Atomic | LdsKind::Permute => counters.demand.lds_reads += access.bus,
+        }
+        counters.demand.banks += access.banks;
+        // A bus for each direction.
+        let unit = 2 * LDS_PAIR[simd] + usize::from(kind == LdsKind::Write);
+        self.record.busy(issued.busy(Pipe::Lds, unit, whole(access.start)..whole(access.end)));
+        self.record.busy_clk[Pipe::LdsBanks as usize] += access.banks;
+        whole(access.held)
+    }
+
+    /// An instruction is about to go through the path to vector memory, or through that and LDS.
+    fn touch_vector_memory(
+        &mut self,
+        issued: &IssuedStep<'_>,
+        (kind, bypasses_l1): (VectorKind, bool),
+        found: &mut Vec<Footprint>,
+    ) {
+        let IssuedStep { slot, simd, step, cost, clk, .. } = *issued;
+        let it = &mut self.slots[slot];
+        let counters = &mut self.record.counters[step];
+        let mut lds_done = None;
+        if let Some(index) = found.iter().position(|f| f.space == MemorySpace::Lds)
+            && kind != VectorKind::LoadToLds
+        {
+            let own = &found[index..=index];
+            let (access, _) = self.lds.access(clk, simd, (LdsKind::Read, 1), step, own);
+            lds_done = Some(access.done);
+        }
+        found.retain(|f| f.space != MemorySpace::Lds);
+        for f in found.iter_mut().filter(|f| f.space == MemorySpace::Private) {
+            privatise(f, it.age);
+        }
+        if kind == VectorKind::Control {
+            if cost.instruction.vm > 0 {
+                it.vm.push(clk + TURN);
+            }
+            return;
+        }
+        let before = self.hierarchy.traffic;
+        let access = self.vector.access(clk, kind, bypasses_l1, step, found, &mut self.hierarchy);
+        counters.lines += u64::from(access.lines);
+        counters.demand.vector += access.service;
+        counters.demand.traffic.join(&self.hierarchy.traffic.since(&before));
+        if access.scattered {
+            self.record.used.mark(DeviceParameter::Gather);
+        }
+        if kind == VectorKind::LoadToLds {
+            self.lds.ports.arrival(access.done, access.bytes);
+            counters.demand.to_lds += u64::from(access.bytes);
+        }
+        let done = whole(access.done.max(lds_done.unwrap_or(0.0)));
+        if cost.instruction.vm > 0 {
+            it.vm.push(done);
+        }
+        if cost.instruction.lgkm > 0 {
+            it.lgkm.push(lds_done.map_or(done, whole));
+        }
+        self.record.busy(issued.busy(Pipe::Vector, 0, whole(access.start)..whole(access.end)));
     }
 
     fn wait_at_barrier(&mut self, slot: usize, pc: usize, clk: u64) {
