@@ -9,12 +9,13 @@ use crate::codegen::isa::{Effect, Field, Inst, Meaning, MemoryData as Kind, Unit
 use crate::codegen::rules::EXEC;
 
 use super::super::error::{MemoryAccess, Stopped};
-use super::super::execute::{
-    self, Footprint, Lds, MemorySpace, footprints, merge_loaded, permuted, swizzled,
-};
+use super::super::execute::{self, Footprint, MemorySpace, footprints, merge_loaded, permuted, swizzled};
+use super::super::memory::WrittenBytes;
 use super::super::program::Step;
 use super::super::wave::{EXEC as EXEC_PAIR, LANES, VectorRow, Wave};
-use super::checker::{CheckWorker, LaunchChecker, Runner, STORES, WaveStep, undefined_store, uninitialised};
+use super::checker::{
+    CheckWorker, LaunchChecker, Runner, STORES, WaveStep, WaveTurn, returned, undefined_store, uninitialised,
+};
 use super::data::StoreData;
 use super::definedness::Undefined;
 use super::device;
@@ -29,15 +30,13 @@ use super::order::{Clock, KnownOrder, Sight};
 use super::registers::{RegisterShadow, UndefinedOrigin, Unwritten};
 use super::undefined::{UndefinedLoad, UndefinedStore};
 
-/// A memory instruction about to be issued.
+/// An instruction about to be issued.
 pub(super) struct Issue<'a> {
     pub who: WaveStep,
     pub facts: &'a InstructionFacts,
     pub step: &'a Step,
     /// It uses a register that is not fully defined.
     pub undefined: bool,
-    /// The plan delays it.
-    pub defers: bool,
 }
 
 /// The result of an instruction for its lanes.
@@ -50,6 +49,8 @@ struct AccessOutcome {
     /// It has something to access, and at least one lane may.
     accesses: bool,
     touches: bool,
+    /// The plan delays it.
+    defers: bool,
 }
 
 /// One access of an instruction.
@@ -84,40 +85,62 @@ impl AccessPiece<'_> {
 
 impl LaunchChecker<'_> {
     /// Judges a memory instruction, issues it, and performs it unless it is delayed.
-    pub(super) fn memory(
-        &self,
-        issue: Issue<'_>,
-        runner: &mut Runner,
-        worker: &mut CheckWorker,
-        (lds, shadow, known): (&mut Lds, &mut lds::LdsShadow, &mut KnownOrder),
-    ) -> Result<(), Stopped> {
-        let Issue { who, facts, step, undefined, .. } = issue;
-        let mut found = std::mem::take(&mut worker.footprints);
+    pub(super) fn memory(&self, issue: &Issue<'_>, turn: &mut WaveTurn<'_>) -> Result<(), Stopped> {
+        let Issue { who, facts, step, undefined } = *issue;
+        let mut found = std::mem::take(&mut turn.worker.footprints);
         found.clear();
-        let known_places = footprints(&runner.w, step, &mut found);
-        if runner.polling.is_followed() {
-            runner.polling.note(&found, facts);
+        let known_places = footprints(&turn.runner.w, step, &mut found);
+        if turn.runner.polling.is_followed() {
+            turn.runner.polling.note(&found, facts);
         }
-        let data = if undefined { self.judge_sources(&issue, &found, runner, worker) } else { 0 };
+        let data = match undefined {
+            true => self.judge_sources(issue, &found, turn.runner, turn.worker),
+            false => 0,
+        };
         known_places?;
         // What lanes do that others see makes it matter that they have bypassed a barrier. Without
         // optimisation lanes that have left the kernel are there again for its last instructions.
         let seen = found.iter().filter(|footprint| footprint.space != MemorySpace::Private);
-        let back = seen.fold(0, |lanes, footprint| lanes | footprint.lanes) & runner.missing;
+        let back = seen.fold(0, |lanes, footprint| lanes | footprint.lanes) & turn.runner.missing;
         if back != 0 && facts.is_masked {
-            self.returned(runner, worker, who, back);
+            returned(turn.runner, turn.worker, who, back);
         }
         // Waves that share a first-level cache need not wait for it before they open a lock in LDS.
         let opens = |f: &Footprint| f.space == MemorySpace::Lds && f.access != MemoryAccess::Load;
         if self.table.lds_hands_over && !self.model.is_split && found.iter().any(opens) {
-            let mut context = self.context(lds, &mut worker.caches);
-            runner.flight.perform_device(&self.table, &mut runner.w, &mut context)?;
-            self.follow(who.workgroup, who.wave, runner, worker, known);
+            let mut context = self.context(turn.lds, &mut turn.worker.caches);
+            turn.runner.flight.perform_device(&self.table, &mut turn.runner.w, &mut context)?;
+            self.follow(who, turn.runner, turn.worker, turn.known);
         }
-        let mut outcome = AccessOutcome { accesses: !found.is_empty(), ..AccessOutcome::default() };
+        let outcome = self.accesses(issue, &found, data, turn);
+        let WaveTurn { runner, worker, known, .. } = turn;
+        worker.footprints = found;
+        if facts.writes_back && self.table.hands_over {
+            let handover = PendingHandover::write_back(&runner.flight, known, who.wave);
+            runner.handovers.push(handover);
+        }
+        self.results(issue, &outcome, runner);
+        self.perform(issue, &outcome, turn)?;
+        self.follow(who, turn.runner, turn.worker, turn.known);
+        Ok(())
+    }
+
+    /// Judges the accesses of an instruction, and notes them in the shadows; `data` are the lanes whose data
+    /// are undefined.
+    fn accesses(
+        &self,
+        issue: &Issue<'_>,
+        found: &[Footprint],
+        data: u64,
+        turn: &mut WaveTurn<'_>,
+    ) -> AccessOutcome {
+        let Issue { who, facts, .. } = *issue;
+        let WaveTurn { runner, worker, shadow, known, plan, .. } = turn;
+        let (accesses, defers) = (!found.is_empty(), plan.defers());
+        let mut outcome = AccessOutcome { accesses, defers, ..AccessOutcome::default() };
         // Lanes that one access rejects do not perform the other one either.
         let mut reaches: SmallVec<[(u64, u64); 4]> = SmallVec::new();
-        for footprint in &found {
+        for footprint in found {
             let reach = footprint.extent(footprint.lanes);
             outcome.refused |= self.out_of_bounds(footprint, reach, runner, worker, who);
             reaches.push(reach);
@@ -132,14 +155,14 @@ impl LaunchChecker<'_> {
             }
             let lanes = footprint.lanes & !outcome.refused;
             outcome.touches |= lanes != 0;
-            self.leaves_buffer(&issue, footprint, lanes, runner, worker);
+            self.leaves_buffer(issue, footprint, lanes, runner, worker);
             // What lanes hold that access nothing is not stored.
             let data = data & lanes;
             let reach = if lanes == footprint.lanes { reaches[index] } else { footprint.extent(lanes) };
             let piece = AccessPiece { footprint, reach, lanes, data, loaded: &outcome.undefined, index };
             let loaded = match footprint.space {
-                MemorySpace::Lds => self.lds(&issue, &piece, runner, worker, shadow, known),
-                MemorySpace::Device => self.device(&issue, &piece, runner, worker, known),
+                MemorySpace::Lds => self.lds(issue, &piece, runner, worker, shadow, known),
+                MemorySpace::Device => self.device(issue, &piece, runner, worker, known),
                 MemorySpace::Private => {
                     let stored = piece.stores(facts, &runner.registers, who.step);
                     runner.scratch.access(footprint, lanes, stored.as_ref(), who.step)
@@ -153,15 +176,7 @@ impl LaunchChecker<'_> {
                 dword += usize::from(footprint.bytes.into_iter().max().unwrap_or(0)).div_ceil(4);
             }
         }
-        worker.footprints = found;
-        if facts.writes_back && self.table.hands_over {
-            let handover = PendingHandover::write_back(&runner.flight, known, who.wave);
-            runner.handovers.push(handover);
-        }
-        self.results(&issue, &outcome, runner);
-        self.perform(&issue, &outcome, runner, worker, lds)?;
-        self.follow(who.workgroup, who.wave, runner, worker, known);
-        Ok(())
+        outcome
     }
 
     /// True if an access waits for what another wave stores: it is in a loop that has stored nothing for
@@ -180,14 +195,13 @@ impl LaunchChecker<'_> {
     #[inline]
     pub(super) fn follow(
         &self,
-        workgroup: u64,
-        wave: usize,
+        who: WaveStep,
         runner: &mut Runner,
         worker: &mut CheckWorker,
         known: &mut KnownOrder,
     ) {
         if !runner.handovers.is_empty() {
-            let member = self.member(workgroup, wave);
+            let member = self.member(who.workgroup, who.wave);
             worker.handover.follow(&mut runner.handovers, &runner.flight, known, member);
         }
     }
@@ -197,11 +211,10 @@ impl LaunchChecker<'_> {
         &self,
         issue: &Issue<'_>,
         outcome: &AccessOutcome,
-        runner: &mut Runner,
-        worker: &mut CheckWorker,
-        lds: &mut Lds,
+        turn: &mut WaveTurn<'_>,
     ) -> Result<(), Stopped> {
-        let Issue { who, facts, step, defers, .. } = *issue;
+        let Issue { who, facts, step, .. } = *issue;
+        let WaveTurn { runner, worker, lds, .. } = turn;
         let exec = runner.w.exec();
         let program = self.launch.program;
         let scalar = matches!(facts.inst.as_ref().map(|i| i.op.info().unit), Some(Unit::Smem));
@@ -212,7 +225,7 @@ impl LaunchChecker<'_> {
         let lanes = if scalar { exec } else { exec & !outcome.refused };
         if nothing_left {
             runner.flight.issue(who.step, facts, exec);
-        } else if defers || !runner.flight.may_perform_now(facts.order) {
+        } else if outcome.defers || !runner.flight.may_perform_now(facts.order) {
             runner.flight.defer(who.step, facts, &runner.w, program.vgprs(), lanes);
         } else {
             let mut context = self.context(lds, &mut worker.caches);
@@ -435,23 +448,10 @@ impl LaunchChecker<'_> {
         let Issue { who, facts, .. } = *issue;
         let AccessPiece { footprint, reach, lanes, data, index, .. } = *piece;
         let mut loaded = UndefinedLoad::default();
-        let stores = footprint.access == MemoryAccess::Store;
-        if data & lanes != 0 && stores {
-            self.undefined_store(issue, data & lanes, runner, worker);
-        }
-        if let Some((origin, bad)) = piece.loaded.first().filter(|_| stores) {
-            undefined_store(worker, who, &Undefined { origin, used_in: Use::Store, lanes: bad & lanes });
-        }
-        let has_undefined = stores && (data & lanes != 0 || !piece.loaded.is_empty());
-        let waves = self.launch.waves as u32;
+        let has_undefined = self.stores_undefined(issue, piece, runner, worker);
         let member = self.member(who.workgroup, who.wave);
         let first_wave = member.first_wave;
-        // Without scope bits a load of the scope of a workgroup looks like any other.
-        let waits = self.polls(facts);
-        let own_scope = match waits && !self.table.arch.has_scope_bits() {
-            true => facts.scope.max(SyncScope::Workgroup),
-            false => facts.scope,
-        };
+        let (waits, own_scope) = self.waits_with_scope(facts);
         // An atomic that waits changes nothing until it finds what it waits for, and then it has acquired
         // that.
         let as_load = (waits && footprint.access == MemoryAccess::Atomic)
@@ -473,10 +473,9 @@ impl LaunchChecker<'_> {
             let allocation = runner.w.hint;
             let (base, size) = self.extents[allocation];
             let (low, high) = if left == lanes { reach } else { footprint.extent(left) };
-            let inside = |l: usize| footprint.address[l].wrapping_sub(base) < size;
             let here = match low >= base && high <= base + size {
                 true => left,
-                false => (0..LANES).fold(0, |mask, l| mask | u64::from(inside(l)) << l) & left,
+                false => left & lanes_inside(footprint, base, size),
             };
             let inside = here == left;
             left &= !here & (left - 1);
@@ -500,48 +499,11 @@ impl LaunchChecker<'_> {
                     true => piece.stores(facts, &runner.registers, who.step),
                     false => None,
                 };
-                let accessed = (footprint, here);
                 let bytes = &mut worker.undefined_bytes;
-                bytes.access((allocation, base), accessed, undefined.as_ref(), &mut loaded);
+                bytes.access((allocation, base), (footprint, here), undefined.as_ref(), &mut loaded);
             }
-            if let Some(conflict) = judged.conflict {
-                let workgroup = u64::from(conflict.wave / waves);
-                let kind = FindingKind::Race {
-                    memory: Memory::Device,
-                    first: conflict.first,
-                    then: footprint.access,
-                    address: base + conflict.offset,
-                    reason: conflict.reason,
-                    other_wave: conflict.wave % waves,
-                    other_workgroup: self.launch.coordinates(workgroup),
-                };
-                let raw = who.raw(kind, base, judged.lanes);
-                worker.found.add(Raw { other: Some(conflict.step), ..raw });
-            }
-            if let Some(repeated) = judged.repeated {
-                let kind = FindingKind::RepeatedStore {
-                    memory: Memory::Device,
-                    address: base + repeated.offset,
-                    other_wave: repeated.wave % waves,
-                    other_workgroup: self.launch.coordinates(u64::from(repeated.wave / waves)),
-                };
-                let raw = who.raw(kind, base, judged.repeated_lanes);
-                worker.found.add(Raw { other: Some(repeated.step), ..raw });
-            }
-            judged.unwritten.for_each(|lane, first, bits| {
-                let start = footprint.address[lane] - base + first;
-                let end = (start + 4).min(footprint.address[lane] - base + u64::from(footprint.bytes[lane]));
-                if written.holds(start, end) {
-                    return;
-                }
-                for byte in (0..4).filter(|byte| bits >> (8 * byte) & 0xff != 0) {
-                    if !written.holds(start + byte, start + byte + 1) {
-                        let what = Unwritten::Memory(Memory::Device, base + start + byte);
-                        let origin = UndefinedOrigin { step: who.step, what };
-                        loaded.add(lane, first + byte, 0xff, Some(origin));
-                    }
-                }
-            });
+            self.report_conflicts(who, footprint.access, base, &judged, worker);
+            note_unwritten(&judged, (footprint, base), written, who.step, &mut loaded);
         }
         let hands_over =
             if footprint.access == MemoryAccess::Load { own_scope > SyncScope::Wave } else { facts.releases };
@@ -551,6 +513,75 @@ impl LaunchChecker<'_> {
             runner.handovers.push(handover);
         }
         loaded
+    }
+
+    /// True if an access waits for another wave, and the scope that it counts for. Without scope bits a load
+    /// of the scope of a workgroup looks like any other.
+    fn waits_with_scope(&self, facts: &InstructionFacts) -> (bool, SyncScope) {
+        let waits = self.polls(facts);
+        match waits && !self.table.arch.has_scope_bits() {
+            true => (waits, facts.scope.max(SyncScope::Workgroup)),
+            false => (waits, facts.scope),
+        }
+    }
+
+    /// Reports the undefined data of a store to device memory; true if there are any.
+    fn stores_undefined(
+        &self,
+        issue: &Issue<'_>,
+        piece: &AccessPiece<'_>,
+        runner: &Runner,
+        worker: &mut CheckWorker,
+    ) -> bool {
+        if piece.footprint.access != MemoryAccess::Store {
+            return false;
+        }
+        let lanes = piece.data & piece.lanes;
+        if lanes != 0 {
+            self.undefined_store(issue, lanes, runner, worker);
+        }
+        if let Some((origin, bad)) = piece.loaded.first() {
+            let bad = Undefined { origin, used_in: Use::Store, lanes: bad & piece.lanes };
+            undefined_store(worker, issue.who, &bad);
+        }
+        lanes != 0 || !piece.loaded.is_empty()
+    }
+
+    /// Reports what an access to the allocation at `base` conflicts with.
+    #[inline]
+    fn report_conflicts(
+        &self,
+        who: WaveStep,
+        then: MemoryAccess,
+        base: u64,
+        judged: &device::DeviceVerdict,
+        worker: &mut CheckWorker,
+    ) {
+        let waves = self.launch.waves as u32;
+        let workgroup_of = |wave: u32| self.launch.coordinates(u64::from(wave / waves));
+        if let Some(conflict) = &judged.conflict {
+            let kind = FindingKind::Race {
+                memory: Memory::Device,
+                first: conflict.first,
+                then,
+                address: base + conflict.offset,
+                reason: conflict.reason,
+                other_wave: conflict.wave % waves,
+                other_workgroup: workgroup_of(conflict.wave),
+            };
+            let raw = who.raw(kind, base, judged.lanes);
+            worker.found.add(Raw { other: Some(conflict.step), ..raw });
+        }
+        if let Some(repeated) = &judged.repeated {
+            let kind = FindingKind::RepeatedStore {
+                memory: Memory::Device,
+                address: base + repeated.offset,
+                other_wave: repeated.wave % waves,
+                other_workgroup: workgroup_of(repeated.wave),
+            };
+            let raw = who.raw(kind, base, judged.repeated_lanes);
+            worker.found.add(Raw { other: Some(repeated.step), ..raw });
+        }
     }
 
     /// Reports undefined data that a store brings to device memory.
@@ -568,7 +599,7 @@ impl LaunchChecker<'_> {
 
     /// Notes which of the instruction's results are defined.
     fn results(&self, issue: &Issue<'_>, outcome: &AccessOutcome, runner: &mut Runner) {
-        let Issue { who, facts, step, undefined, .. } = *issue;
+        let Issue { facts, step, undefined, .. } = *issue;
         if !undefined && outcome.undefined.is_empty() {
             // It is defined already, like everything that the instruction touches.
             return;
@@ -576,22 +607,7 @@ impl LaunchChecker<'_> {
         let exec = runner.w.exec();
         let Some(inst) = &facts.inst else { return };
         let meaning = inst.op.info().meaning;
-        let data = |operand: usize| inst.operands[operand].number().filter(|&n| n >= FIRST_VECTOR);
-        let moved = match meaning {
-            Meaning::LanePermute(direction) => data(2).map(|from| {
-                (from, permuted(&runner.w, step, direction, &runner.registers.undefined_bits(from)))
-            }),
-            Meaning::LaneSwizzle => {
-                data(1).map(|from| (from, swizzled(&runner.w, step, &runner.registers.undefined_bits(from))))
-            }
-            _ => None,
-        };
-        if let (Some((from, row)), Some(to)) = (moved, data(0)) {
-            let origin = runner.registers.origin(from, who.step);
-            runner.registers.write_bits(to, exec, &row);
-            if !runner.registers.is_defined(to, u64::MAX) {
-                runner.registers.set_origin(to, origin);
-            }
+        if move_between_lanes(inst, issue, runner) {
             return;
         }
         for register in facts.registers.iter().filter(|r| r.is_written) {
@@ -632,6 +648,57 @@ impl LaunchChecker<'_> {
             }
         }
     }
+}
+
+/// Moves the undefined bits of an instruction that moves data between lanes; true if it is one.
+fn move_between_lanes(inst: &Inst, issue: &Issue<'_>, runner: &mut Runner) -> bool {
+    let Issue { who, step, .. } = *issue;
+    let data = |operand: usize| inst.operands[operand].number().filter(|&n| n >= FIRST_VECTOR);
+    let undefined = |from: u32| runner.registers.undefined_bits(from);
+    let moved = match inst.op.info().meaning {
+        Meaning::LanePermute(direction) => {
+            data(2).map(|from| (from, permuted(&runner.w, step, direction, &undefined(from))))
+        }
+        Meaning::LaneSwizzle => data(1).map(|from| (from, swizzled(&runner.w, step, &undefined(from)))),
+        _ => None,
+    };
+    let (Some((from, row)), Some(to)) = (moved, data(0)) else { return false };
+    let origin = runner.registers.origin(from, who.step);
+    runner.registers.write_bits(to, runner.w.exec(), &row);
+    if !runner.registers.is_defined(to, u64::MAX) {
+        runner.registers.set_origin(to, origin);
+    }
+    true
+}
+
+/// Lanes whose first byte lies in the allocation of `size` bytes at `base`.
+fn lanes_inside(footprint: &Footprint, base: u64, size: u64) -> u64 {
+    let inside = |l: usize| footprint.address[l].wrapping_sub(base) < size;
+    (0..LANES).fold(0, |mask, l| mask | u64::from(inside(l)) << l)
+}
+
+/// Notes what an access loads from the allocation at `base` that no kernel wrote and that was not written
+/// before the launch.
+fn note_unwritten(
+    judged: &device::DeviceVerdict,
+    (footprint, base): (&Footprint, u64),
+    written: &WrittenBytes,
+    step: u32,
+    loaded: &mut UndefinedLoad,
+) {
+    judged.unwritten.for_each(|lane, first, bits| {
+        let start = footprint.address[lane] - base + first;
+        let end = (start + 4).min(footprint.address[lane] - base + u64::from(footprint.bytes[lane]));
+        if written.holds(start, end) {
+            return;
+        }
+        for byte in (0..4).filter(|byte| bits >> (8 * byte) & 0xff != 0) {
+            if !written.holds(start + byte, start + byte + 1) {
+                let what = Unwritten::Memory(Memory::Device, base + start + byte);
+                loaded.add(lane, first + byte, 0xff, Some(UndefinedOrigin { step, what }));
+            }
+        }
+    });
 }
 
 /// Undefined bits that a load into half of a register leaves there.

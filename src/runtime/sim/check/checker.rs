@@ -7,7 +7,7 @@ use crate::codegen::object::DescriptorField;
 use crate::codegen::target::Target;
 
 use super::super::error::Stopped;
-use super::super::execute::{Footprint, Lds, WidenedCache};
+use super::super::execute::{ExecutionContext, Footprint, Lds, WidenedCache};
 use super::super::memory::WrittenBytes;
 use super::super::rounds::Rounds;
 use super::super::start::LaunchContext;
@@ -15,7 +15,7 @@ use super::super::wave::{Progress, Wave};
 use super::definedness::Undefined;
 use super::device;
 use super::facts::{FIRST_VECTOR, Table, name};
-use super::finding::FindingKind;
+use super::finding::{FindingKind, Lanes};
 use super::flight::Flight;
 use super::found::{Consequence, FindingSet, Raw};
 use super::handover::{Handover, PendingHandover};
@@ -149,6 +149,18 @@ impl CheckedGroup {
     }
 }
 
+/// A wave whose turn it is, and what it shares with others.
+pub(super) struct WaveTurn<'a> {
+    pub runner: &'a mut Runner,
+    pub worker: &'a mut CheckWorker,
+    pub lds: &'a mut Lds,
+    pub shadow: &'a mut lds::LdsShadow,
+    pub known: &'a mut KnownOrder,
+    pub plan: &'a mut Plan,
+    /// Waves of its workgroup that are left alone.
+    pub parked: &'a mut u32,
+}
+
 /// Where a workgroup stopped for good.
 pub(super) struct CheckFailure {
     pub workgroup: u64,
@@ -222,6 +234,21 @@ impl<'a> LaunchChecker<'a> {
         let known = KnownOrder::new(waves, self.model);
         CheckedGroup { workgroup, runners, lds, shadow, known, plan, parked: 0 }
     }
+
+    /// The context that the executor needs.
+    pub(super) fn context<'b>(
+        &'b self,
+        lds: &'b mut Lds,
+        caches: &'b mut [WidenedCache; 2],
+    ) -> ExecutionContext<'b> {
+        ExecutionContext {
+            program: self.launch.program,
+            memory: self.launch.memory,
+            lds,
+            caches,
+            budget: self.launch.config.instruction_budget,
+        }
+    }
 }
 
 /// Reports that an undefined value makes a difference at the current instruction.
@@ -244,6 +271,19 @@ fn undefined_value(worker: &mut CheckWorker, who: WaveStep, bad: &Undefined, con
     let at = WaveStep { step: bad.origin.step, ..who };
     let other = (bad.origin.step != who.step).then_some(who.step);
     worker.found.add(Raw { other, consequence, ..at.raw(kind, place, bad.lanes) });
+}
+
+/// Reports lanes that bypassed a barrier and do something after it.
+#[cold]
+pub(super) fn returned(runner: &mut Runner, worker: &mut CheckWorker, who: WaveStep, lanes: u64) {
+    let at = WaveStep { step: runner.missing_at, ..who };
+    let kind = match runner.missing == runner.launched {
+        true => FindingKind::EmptyBarrier,
+        false => FindingKind::DivergentBarrier { missing: Lanes(lanes) },
+    };
+    let raw = at.raw(kind, 0, lanes);
+    worker.found.add(Raw { other: Some(who.step), ..raw });
+    runner.missing = 0;
 }
 
 impl Runner {

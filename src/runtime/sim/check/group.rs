@@ -7,16 +7,17 @@ use crate::codegen::isa::{BranchCondition, Counter, Generation, Meaning, Operand
 use crate::codegen::rules::{VCC, erratum};
 
 use super::super::error::{FaultKind, Stopped};
-use super::super::execute::{self, ExecutionContext, GPR_INDEX, Lds, WidenedCache};
+use super::super::execute::{self, GPR_INDEX, Lds};
 use super::super::rounds::has_effect;
 use super::super::wave::Progress;
+use super::access::Issue;
 use super::checker::{
     CLOSE, CheckFailure, CheckWorker, CheckedGroup, LaunchChecker, Runner, SEEN, STORES, WATCH, WaveStep,
-    uninitialised,
+    WaveTurn, returned, uninitialised,
 };
 use super::definedness::{Executed, propagate};
 use super::facts::{FIRST_VECTOR, InstructionFacts, Treatment, meet, name};
-use super::finding::{FindingKind, Lanes, Touch};
+use super::finding::{FindingKind, Touch};
 use super::found::Raw;
 use super::hazards::straight;
 use super::model::SyncScope;
@@ -24,6 +25,24 @@ use super::order::{Clock, KnownOrder};
 
 /// What looking whether a barrier of the grid has opened counts in instructions of a turn.
 const TURN_OF_WAITING: u32 = 128;
+
+/// How a wave goes on after an instruction.
+enum StepEnd {
+    /// At the next instruction.
+    Next,
+    /// Where a branch has taken it.
+    Jumps,
+    /// Not in this turn: it has ended, or waits.
+    Leaves,
+}
+
+impl Runner {
+    /// It will come to its instruction again, which does not count before that.
+    fn comes_back(&mut self) -> StepEnd {
+        self.w.executed -= 1;
+        StepEnd::Leaves
+    }
+}
 
 impl LaunchChecker<'_> {
     /// The waves of a workgroup that can go on.
@@ -176,28 +195,14 @@ impl LaunchChecker<'_> {
                     step: runner.w.pc,
                     stopped,
                 })?;
-                self.follow(group.workgroup, wave, runner, worker, &mut group.known);
+                let who = WaveStep { workgroup: group.workgroup, wave, step: runner.w.pc as u32 };
+                self.follow(who, runner, worker, &mut group.known);
             }
             if waits(runner) {
                 runner.w.progress = Progress::Running;
             }
         }
         Ok(true)
-    }
-
-    /// The context that the executor needs.
-    pub(super) fn context<'b>(
-        &'b self,
-        lds: &'b mut Lds,
-        caches: &'b mut [WidenedCache; 2],
-    ) -> ExecutionContext<'b> {
-        ExecutionContext {
-            program: self.launch.program,
-            memory: self.launch.memory,
-            lds,
-            caches,
-            budget: self.launch.config.instruction_budget,
-        }
     }
 
     /// Executes up to `length` instructions of a wave.
@@ -208,159 +213,186 @@ impl LaunchChecker<'_> {
         wave: usize,
         length: u32,
     ) -> Result<(), Stopped> {
-        let program = self.launch.program;
-        let budget = self.launch.config.instruction_budget;
         let workgroup = group.workgroup;
         let due = group.plan.due();
         let CheckedGroup { runners, lds, shadow, known, plan, parked, .. } = group;
-        let runner = &mut runners[wave];
+        let turn = &mut WaveTurn { runner: &mut runners[wave], worker, lds, shadow, known, plan, parked };
         if due > 0 {
-            let mut context = self.context(lds, &mut worker.caches);
-            runner.flight.perform_some(due, &self.table, &mut runner.w, &mut context)?;
-            self.follow(workgroup, wave, runner, worker, known);
+            let who = WaveStep { workgroup, wave, step: turn.runner.w.pc as u32 };
+            self.perform_waiting(due, turn, who)?;
         }
         for _ in 0..length {
-            let pc = runner.w.pc;
-            let who = WaveStep { workgroup, wave, step: pc as u32 };
-            let (Some(step), Some(facts)) = (program.steps.get(pc), self.table.facts.get(pc)) else {
-                let who = WaveStep { step: pc.saturating_sub(1) as u32, ..who };
-                worker.found.add(who.raw(FindingKind::PastEnd, 0, 0));
-                return self.stop(who, runner, lds, worker, known);
-            };
-            if runner.w.executed >= budget {
-                worker.found.add(who.raw(FindingKind::Endless { budget }, 0, 0));
-                self.halted.store(true, Relaxed);
-                return self.stop(who, runner, lds, worker, known);
+            let who = WaveStep { workgroup, wave, step: turn.runner.w.pc as u32 };
+            match self.step(turn, who)? {
+                StepEnd::Next => {
+                    turn.runner.w.pc = who.step as usize + 1;
+                    if turn.runner.w.pc == self.end {
+                        return self.stop_with(FindingKind::PastEnd, turn, who);
+                    }
+                }
+                StepEnd::Jumps => {}
+                StepEnd::Leaves => return Ok(()),
             }
-            runner.w.executed += 1;
-            let undefined = self.judge_step(runner, worker, facts, who);
-            let mut jumps = false;
-            match facts.kind {
-                Treatment::Plain => {
-                    if self.table.indexes && runner.w.mode & GPR_INDEX != 0 {
-                        // It is not followed which registers are meant.
-                        runner.registers.define_vectors();
-                    }
-                    if undefined {
-                        let mut bad = std::mem::take(&mut worker.undefined);
-                        let executed = Executed { facts, step, number: who.step, arch: self.table.arch };
-                        propagate(executed, &runner.w, &mut runner.registers, &mut bad);
-                        bad.drain(..).for_each(|bad| uninitialised(worker, who, &bad));
-                        worker.undefined = bad;
-                    }
-                    if has_effect(step.class) {
-                        runner.rounds.reset();
-                    }
-                    if facts.invalidates > SyncScope::Wave {
-                        known.forget(wave, facts.invalidates);
-                        if facts.counter != Counter::None {
-                            runner.flight.issue(who.step, facts, runner.w.exec());
-                        }
-                    }
-                    let mut context = self.context(lds, &mut worker.caches);
-                    match execute::one(&mut runner.w, &mut context, step) {
-                        Ok(Some(next)) => {
-                            jumps = true;
-                            runner.w.pc = next;
-                            runner.window.jumped(&self.table, &mut worker.answers, who.step, next as u32);
-                            if next <= pc && runner.rounds.back(&runner.w) {
-                                if !runner.flight.waits() {
-                                    worker.found.add(who.raw(FindingKind::NoProgress, 0, 0));
-                                    self.halted.store(true, Relaxed);
-                                    return self.stop(who, runner, lds, worker, known);
-                                }
-                                // Operations in flight may still change a register.
-                                let mut context = self.context(lds, &mut worker.caches);
-                                runner.flight.perform_some(
-                                    usize::MAX,
-                                    &self.table,
-                                    &mut runner.w,
-                                    &mut context,
-                                )?;
-                                self.follow(workgroup, wave, runner, worker, known);
-                                runner.rounds.reset();
-                            }
-                        }
-                        Ok(None) => runner.w.pc = pc + 1,
-                        Err(stopped) => {
-                            let kind = match stopped.kind {
-                                FaultKind::ProgramCounter { .. } => FindingKind::IllegalInstruction,
-                                FaultKind::Trap(number) => FindingKind::Trap { number },
-                                _ => return Err(stopped),
-                            };
-                            worker.found.add(who.raw(kind, 0, runner.w.exec()));
-                            return self.stop(who, runner, lds, worker, known);
-                        }
-                    }
-                }
-                Treatment::Memory => {
-                    if facts.polls.is_some()
-                        && !runner.flight.waits()
-                        && runner.polling.comes_to_wait(&runner.w, self.launch.memory, lds)
-                    {
-                        // It comes back.
-                        runner.w.executed -= 1;
-                        *parked += 1;
-                        return Ok(());
-                    }
-                    runner.rounds.reset();
-                    let defers = plan.defers();
-                    self.memory(
-                        super::access::Issue { who, facts, step, undefined, defers },
-                        runner,
-                        worker,
-                        (lds, &mut *shadow, &mut *known),
-                    )?;
-                    runner.w.pc = pc + 1;
-                }
-                Treatment::Wait(counts) => {
-                    let mut context = self.context(lds, &mut worker.caches);
-                    runner.flight.wait(counts, &self.table, &mut runner.w, &mut context)?;
-                    self.follow(workgroup, wave, runner, worker, known);
-                    runner.w.pc = pc + 1;
-                }
-                Treatment::Barrier => {
-                    runner.rounds.reset();
-                    runner.polling.reset();
-                    self.barrier(runner, worker, who);
-                    runner.w.pc = pc + 1;
-                }
-                Treatment::GridBarrier => {
-                    runner.rounds.reset();
-                    runner.polling.reset();
-                    let member = self.member(workgroup, wave);
-                    let arrives = runner.w.grid_barrier.is_none();
-                    if arrives {
-                        worker.handover.arrive(&runner.flight, known, member);
-                    }
-                    let mut context = self.context(lds, &mut worker.caches);
-                    if execute::one(&mut runner.w, &mut context, step)?.is_some() {
-                        // It comes back.
-                        runner.w.executed -= 1;
-                        return Ok(());
-                    }
-                    if arrives {
-                        worker.handover.open();
-                    }
-                    worker.handover.pass(known, member);
-                    runner.flight.issue(who.step, facts, runner.w.exec());
-                    runner.w.pc = pc + 1;
-                }
-                Treatment::End => return self.stop(who, runner, lds, worker, known),
-                Treatment::Undecodable => {
-                    worker.found.add(who.raw(FindingKind::IllegalInstruction, 0, 0));
-                    return self.stop(who, runner, lds, worker, known);
-                }
-            }
-            if runner.w.pc == self.end && !jumps {
-                worker.found.add(who.raw(FindingKind::PastEnd, 0, 0));
-                return self.stop(who, runner, lds, worker, known);
-            }
-            if runner.w.progress != Progress::Running {
+            if turn.runner.w.progress != Progress::Running {
                 break;
             }
         }
         Ok(())
+    }
+
+    /// Judges and executes the instruction that a wave stands at.
+    #[inline(always)]
+    fn step(&self, turn: &mut WaveTurn<'_>, who: WaveStep) -> Result<StepEnd, Stopped> {
+        let pc = who.step as usize;
+        let budget = self.launch.config.instruction_budget;
+        let (Some(step), Some(facts)) = (self.launch.program.steps.get(pc), self.table.facts.get(pc)) else {
+            let who = WaveStep { step: pc.saturating_sub(1) as u32, ..who };
+            return self.leave_with(FindingKind::PastEnd, turn, who);
+        };
+        if turn.runner.w.executed >= budget {
+            self.halted.store(true, Relaxed);
+            return self.leave_with(FindingKind::Endless { budget }, turn, who);
+        }
+        turn.runner.w.executed += 1;
+        let undefined = self.judge_step(turn.runner, turn.worker, facts, who);
+        let issue = Issue { who, facts, step, undefined };
+        match facts.kind {
+            Treatment::Plain => return self.plain(&issue, turn),
+            Treatment::Memory => {
+                if facts.polls.is_some()
+                    && !turn.runner.flight.waits()
+                    && turn.runner.polling.comes_to_wait(&turn.runner.w, self.launch.memory, turn.lds)
+                {
+                    *turn.parked += 1;
+                    return Ok(turn.runner.comes_back());
+                }
+                turn.runner.rounds.reset();
+                self.memory(&issue, turn)?;
+            }
+            Treatment::Wait(counts) => {
+                let mut context = self.context(turn.lds, &mut turn.worker.caches);
+                turn.runner.flight.wait(counts, &self.table, &mut turn.runner.w, &mut context)?;
+                self.follow(who, turn.runner, turn.worker, turn.known);
+            }
+            Treatment::Barrier => self.barrier(turn.runner, turn.worker, who),
+            Treatment::GridBarrier => return self.grid_barrier(&issue, turn),
+            Treatment::End => {
+                self.stop(who, turn.runner, turn.lds, turn.worker, turn.known)?;
+                return Ok(StepEnd::Leaves);
+            }
+            Treatment::Undecodable => return self.leave_with(FindingKind::IllegalInstruction, turn, who),
+        }
+        Ok(StepEnd::Next)
+    }
+
+    /// An instruction that accesses no memory and does not wait.
+    #[inline(always)]
+    fn plain(&self, issue: &Issue<'_>, turn: &mut WaveTurn<'_>) -> Result<StepEnd, Stopped> {
+        let Issue { who, facts, step, undefined } = *issue;
+        let WaveTurn { runner, worker, lds, known, .. } = turn;
+        if self.table.indexes && runner.w.mode & GPR_INDEX != 0 {
+            // It is not followed which registers are meant.
+            runner.registers.define_vectors();
+        }
+        if undefined {
+            let mut bad = std::mem::take(&mut worker.undefined);
+            let executed = Executed { facts, step, number: who.step, arch: self.table.arch };
+            propagate(executed, &runner.w, &mut runner.registers, &mut bad);
+            bad.drain(..).for_each(|bad| uninitialised(worker, who, &bad));
+            worker.undefined = bad;
+        }
+        if has_effect(step.class) {
+            runner.rounds.reset();
+        }
+        if facts.invalidates > SyncScope::Wave {
+            known.forget(who.wave, facts.invalidates);
+            if facts.counter != Counter::None {
+                runner.flight.issue(who.step, facts, runner.w.exec());
+            }
+        }
+        let mut context = self.context(lds, &mut worker.caches);
+        match execute::one(&mut runner.w, &mut context, step) {
+            Ok(Some(to)) => self.jump(turn, who, to),
+            Ok(None) => Ok(StepEnd::Next),
+            Err(stopped) => {
+                let kind = match stopped.kind {
+                    FaultKind::ProgramCounter { .. } => FindingKind::IllegalInstruction,
+                    FaultKind::Trap(number) => FindingKind::Trap { number },
+                    _ => return Err(stopped),
+                };
+                worker.found.add(who.raw(kind, 0, runner.w.exec()));
+                self.stop(who, runner, lds, worker, known)?;
+                Ok(StepEnd::Leaves)
+            }
+        }
+    }
+
+    /// A wave goes on at the step `to`.
+    #[inline(always)]
+    fn jump(&self, turn: &mut WaveTurn<'_>, who: WaveStep, to: usize) -> Result<StepEnd, Stopped> {
+        let runner = &mut *turn.runner;
+        runner.w.pc = to;
+        runner.window.jumped(&self.table, &mut turn.worker.answers, who.step, to as u32);
+        if to <= who.step as usize && runner.rounds.back(&runner.w) {
+            if !runner.flight.waits() {
+                self.halted.store(true, Relaxed);
+                return self.leave_with(FindingKind::NoProgress, turn, who);
+            }
+            // Operations in flight may still change a register.
+            self.perform_waiting(usize::MAX, turn, who)?;
+            turn.runner.rounds.reset();
+        }
+        Ok(StepEnd::Jumps)
+    }
+
+    /// A wave comes to the barrier of the grid, or to it again.
+    fn grid_barrier(&self, issue: &Issue<'_>, turn: &mut WaveTurn<'_>) -> Result<StepEnd, Stopped> {
+        let Issue { who, facts, step, .. } = *issue;
+        let WaveTurn { runner, worker, lds, known, .. } = turn;
+        runner.rounds.reset();
+        runner.polling.reset();
+        let member = self.member(who.workgroup, who.wave);
+        let arrives = runner.w.grid_barrier.is_none();
+        if arrives {
+            worker.handover.arrive(&runner.flight, known, member);
+        }
+        let mut context = self.context(lds, &mut worker.caches);
+        if execute::one(&mut runner.w, &mut context, step)?.is_some() {
+            return Ok(runner.comes_back());
+        }
+        if arrives {
+            worker.handover.open();
+        }
+        worker.handover.pass(known, member);
+        runner.flight.issue(who.step, facts, runner.w.exec());
+        Ok(StepEnd::Next)
+    }
+
+    /// Lets up to `count` operations that a wave waits for take effect.
+    fn perform_waiting(&self, count: usize, turn: &mut WaveTurn<'_>, who: WaveStep) -> Result<(), Stopped> {
+        let mut context = self.context(turn.lds, &mut turn.worker.caches);
+        turn.runner.flight.perform_some(count, &self.table, &mut turn.runner.w, &mut context)?;
+        self.follow(who, turn.runner, turn.worker, turn.known);
+        Ok(())
+    }
+
+    /// Reports why a wave cannot go on, and ends it.
+    #[cold]
+    fn stop_with(&self, kind: FindingKind, turn: &mut WaveTurn<'_>, who: WaveStep) -> Result<(), Stopped> {
+        turn.worker.found.add(who.raw(kind, 0, 0));
+        self.stop(who, turn.runner, turn.lds, turn.worker, turn.known)
+    }
+
+    /// The same as the end of a step.
+    #[cold]
+    fn leave_with(
+        &self,
+        kind: FindingKind,
+        turn: &mut WaveTurn<'_>,
+        who: WaveStep,
+    ) -> Result<StepEnd, Stopped> {
+        self.stop_with(kind, turn, who)?;
+        Ok(StepEnd::Leaves)
     }
 
     /// Ends a wave, which waits for everything in flight.
@@ -375,7 +407,7 @@ impl LaunchChecker<'_> {
         runner.w.progress = Progress::Ended;
         let mut context = self.context(lds, &mut worker.caches);
         runner.flight.finish(&self.table, &mut runner.w, &mut context)?;
-        self.follow(who.workgroup, who.wave, runner, worker, known);
+        self.follow(who, runner, worker, known);
         Ok(())
     }
 
@@ -477,10 +509,12 @@ impl LaunchChecker<'_> {
     }
 
     fn barrier(&self, runner: &mut Runner, worker: &mut CheckWorker, who: WaveStep) {
+        runner.rounds.reset();
+        runner.polling.reset();
         runner.w.progress = Progress::AtBarrier;
         let back = runner.w.exec() & runner.missing;
         if back != 0 {
-            self.returned(runner, worker, who, back);
+            returned(runner, worker, who, back);
         }
         let missing = runner.launched & !runner.w.exec();
         if missing != 0 {
@@ -490,19 +524,6 @@ impl LaunchChecker<'_> {
         if self.table.arch.generation() < Generation::Cdna2 && !runner.flight.is_empty() {
             worker.found.add(who.raw(FindingKind::WaitBeforeBarrier, 0, 0));
         }
-    }
-
-    /// Reports lanes that bypassed a barrier and do something after it.
-    #[cold]
-    pub(super) fn returned(&self, runner: &mut Runner, worker: &mut CheckWorker, who: WaveStep, lanes: u64) {
-        let at = WaveStep { step: runner.missing_at, ..who };
-        let kind = match runner.missing == runner.launched {
-            true => FindingKind::EmptyBarrier,
-            false => FindingKind::DivergentBarrier { missing: Lanes(lanes) },
-        };
-        let raw = at.raw(kind, 0, lanes);
-        worker.found.add(Raw { other: Some(who.step), ..raw });
-        runner.missing = 0;
     }
 }
 
