@@ -45,6 +45,7 @@ pub(super) fn apply(operation: AtomicOperation, old: u64, data: u64, second: u64
     let halves = |f: &dyn Fn(u32, u32) -> u32| {
         u64::from(f(o & 0xffff, d & 0xffff) & 0xffff | f(o >> 16, d >> 16) << 16)
     };
+    let choose = |condition: bool, yes: u64, no: u64| if condition { yes } else { no };
     let brain = |bits: u32| bf16::from_bits(bits as u16).to_f32();
     Ok(match (calc, element) {
         (Calc::Add, F32) => float(|a, b| a + b),
@@ -67,53 +68,17 @@ pub(super) fn apply(operation: AtomicOperation, old: u64, data: u64, second: u64
         (Calc::Max, I64) => (old as i64).max(data as i64) as u64,
         (Calc::Min, U32 | U64) => old.min(data),
         (Calc::Max, U32 | U64) => old.max(data),
-        (Calc::IncrementWrap, U32 | U64) => {
-            if old >= data {
-                0
-            } else {
-                old + 1
-            }
-        }
-        (Calc::DecrementWrap, U32 | U64) => {
-            if old == 0 || old > data {
-                data
-            } else {
-                old - 1
-            }
-        }
+        (Calc::IncrementWrap, U32 | U64) => choose(old < data, old.wrapping_add(1), 0),
+        (Calc::DecrementWrap, U32 | U64) => choose(old == 0 || old > data, data, old.wrapping_sub(1)),
         (Calc::And, _) => old & data,
         (Calc::Or, _) => old | data,
         (Calc::Xor, _) => old ^ data,
         (Calc::Mov, _) => data,
         (Calc::MaskedOr, _) => old & !data | second,
-        (Calc::CompareSwap, _) => {
-            if old == second {
-                data
-            } else {
-                old
-            }
-        }
-        (Calc::CompareStore, F32) => {
-            if f32::from_bits(o) == f32::from_bits(d) {
-                second
-            } else {
-                old
-            }
-        }
-        (Calc::CompareStore, F64) => {
-            if f64::from_bits(old) == f64::from_bits(data) {
-                second
-            } else {
-                old
-            }
-        }
-        (Calc::CompareStore, _) => {
-            if old == data {
-                second
-            } else {
-                old
-            }
-        }
+        (Calc::CompareSwap, _) => choose(old == second, data, old),
+        (Calc::CompareStore, F32) => choose(f32::from_bits(o) == f32::from_bits(d), second, old),
+        (Calc::CompareStore, F64) => choose(f64::from_bits(old) == f64::from_bits(data), second, old),
+        (Calc::CompareStore, _) => choose(old == data, second, old),
         (Calc::Wrap, _) => u64::from(if o >= d { o - d } else { o.wrapping_add(e) }),
         _ => return Err(Stopped::wave(FaultKind::Unsupported("this atomic operation"))),
     })

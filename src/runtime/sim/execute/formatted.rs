@@ -46,8 +46,7 @@ pub(super) fn load(
     w: &mut Wave,
     memory: &MemoryView<'_>,
     s: &Step,
-    count: u8,
-    packing: Packing,
+    (count, packing): (u8, Packing),
 ) -> Result<(), Stopped> {
     let Some(first) = s.operands[0].row() else { return Ok(()) };
     let (format, targets) = place(w, s, &load_roles(s.format))?;
@@ -77,8 +76,7 @@ pub(super) fn store(
     w: &mut Wave,
     memory: &MemoryView<'_>,
     s: &Step,
-    count: u8,
-    packing: Packing,
+    (count, packing): (u8, Packing),
 ) -> Result<(), Stopped> {
     let Some(first) = s.operands[0].row() else { return Ok(()) };
     let (format, targets) = place(w, s, &load_roles(s.format))?;

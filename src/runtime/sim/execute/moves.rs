@@ -40,33 +40,7 @@ pub(super) fn execute(w: &mut Wave, s: &Step, meaning: Meaning) -> Result<(), St
         }
         Meaning::CarryOut(calc) => carry(w, s, calc, b, c, 0)?,
         Meaning::CarryInOut(calc) => carry(w, s, calc, b, c, w.scalar_wide(carry_in))?,
-        Meaning::MulAddWide(element) => {
-            let (x, y, z) = (w.lanes(b), w.lanes(c), w.lanes_wide(carry_in));
-            let mut carries = 0;
-            let clamps = s.modifiers.has_clamp();
-            let values = std::array::from_fn(|l| {
-                let product = if element == Element::I32 {
-                    (i64::from(x[l] as i32) * i64::from(y[l] as i32)) as u64
-                } else {
-                    u64::from(x[l]) * u64::from(y[l])
-                };
-                let (sum, unsigned) = product.overflowing_add(z[l]);
-                let overflow = if element == Element::I32 {
-                    (product as i64).overflowing_add(z[l] as i64).1
-                } else {
-                    unsigned
-                };
-                carries |= u64::from(overflow) << l;
-                match (clamps && overflow, element) {
-                    (false, _) => sum,
-                    (true, Element::I32) if (z[l] as i64) < 0 => i64::MIN as u64,
-                    (true, Element::I32) => i64::MAX as u64,
-                    (true, _) => u64::MAX,
-                }
-            });
-            w.set_lanes_wide(d, &values);
-            w.set_scalar_wide(a, carries & w.exec());
-        }
+        Meaning::MulAddWide(element) => multiply_add_wide(w, s, element),
         Meaning::MaskedBitCount(half) => {
             let (mask, base) = (w.lanes(a), w.lanes(b));
             let below = |l: usize| match half {
@@ -113,6 +87,35 @@ pub(in super::super) fn swapped_rows(
     let to_second =
         std::array::from_fn(|l| if is_odd(l) { second[l] } else { take(second[l], first[l + row], l + row) });
     (to_first, to_second)
+}
+
+/// V_MAD_U64_U32 and V_MAD_I64_I32: 32-bit factors and a 64-bit sum with carries, which saturates with clamp.
+#[inline(always)]
+fn multiply_add_wide(w: &mut Wave, s: &Step, element: Element) {
+    let [d, carry_out, a, b, c, _] = s.operands;
+    let (x, y, z) = (w.lanes(a), w.lanes(b), w.lanes_wide(c));
+    let mut carries = 0;
+    let (clamps, is_signed) = (s.modifiers.has_clamp(), element == Element::I32);
+    let values = std::array::from_fn(|l| {
+        let product = match is_signed {
+            true => (i64::from(x[l] as i32) * i64::from(y[l] as i32)) as u64,
+            false => u64::from(x[l]) * u64::from(y[l]),
+        };
+        let (sum, unsigned) = product.overflowing_add(z[l]);
+        let overflow = match is_signed {
+            true => (product as i64).overflowing_add(z[l] as i64).1,
+            false => unsigned,
+        };
+        carries |= u64::from(overflow) << l;
+        match (clamps && overflow, is_signed) {
+            (false, _) => sum,
+            (true, true) if (z[l] as i64) < 0 => i64::MIN as u64,
+            (true, true) => i64::MAX as u64,
+            (true, false) => u64::MAX,
+        }
+    });
+    w.set_lanes_wide(d, &values);
+    w.set_scalar_wide(carry_out, carries & w.exec());
 }
 
 /// V_MAD_U32_U16 and V_MAD_I32_I16: 16-bit factors and a 32-bit sum, which saturates with clamp.

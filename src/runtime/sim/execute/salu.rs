@@ -42,20 +42,8 @@ pub(super) fn execute(w: &mut Wave, step: &Step, meaning: Meaning) -> Result<(),
             }
         }
         Meaning::SaveExec(calc) | Meaning::WriteExec(calc) => {
-            let (value, exec) = (w.scalar_wide(a), w.exec());
-            let result = match calc {
-                Calc::NotAnd => !value & exec,
-                Calc::NotOr => !value | exec,
-                Calc::And => value & exec,
-                Calc::Or => value | exec,
-                Calc::Xor => value ^ exec,
-                Calc::AndNot => value & !exec,
-                Calc::OrNot => value | !exec,
-                Calc::Nand => !(value & exec),
-                Calc::Nor => !(value | exec),
-                Calc::Xnor => !(value ^ exec),
-                _ => return Err(unsupported()),
-            };
+            let exec = w.exec();
+            let result = combined(calc, w.scalar_wide(a), exec)?;
             w.set_scalar_wide(d, if meaning == Meaning::WriteExec(calc) { result } else { exec });
             w.set_pair(EXEC, result);
             w.scc = result != 0;
@@ -82,6 +70,23 @@ pub(super) fn execute(w: &mut Wave, step: &Step, meaning: Meaning) -> Result<(),
         _ => return Err(unsupported()),
     }
     Ok(())
+}
+
+/// A source combined with EXEC.
+fn combined(calc: Calc, value: u64, exec: u64) -> Result<u64, Stopped> {
+    Ok(match calc {
+        Calc::NotAnd => !value & exec,
+        Calc::NotOr => !value | exec,
+        Calc::And => value & exec,
+        Calc::Or => value | exec,
+        Calc::Xor => value ^ exec,
+        Calc::AndNot => value & !exec,
+        Calc::OrNot => value | !exec,
+        Calc::Nand => !(value & exec),
+        Calc::Nor => !(value | exec),
+        Calc::Xnor => !(value ^ exec),
+        _ => return Err(unsupported()),
+    })
 }
 
 #[cold]
@@ -157,16 +162,15 @@ fn scalar(w: &mut Wave, step: &Step, calc: Calc, element: Element) -> Result<(),
         (Calc::ReverseBits, _) => plain(x.reverse_bits()),
         (Calc::CountOnes, _) => bits(x.count_ones()),
         (Calc::CountZeros, _) => bits(x.count_zeros()),
-        (Calc::FirstZeroFromLow, _) => plain(if x == u32::MAX { u32::MAX } else { x.trailing_ones() }),
         (Calc::WholeQuad, _) => bits(whole_quads(x.into()) as u32),
         (Calc::QuadMask, _) => bits(quad_mask(x.into()) as u32),
         (Calc::BitReplicate, _) => {
             w.set_scalar_wide(d, replicate(x));
             return Ok(());
         }
-        (Calc::FirstOneFromLow, _) => plain(if x == 0 { u32::MAX } else { x.trailing_zeros() }),
-        (Calc::FirstOneFromHigh, I32) => plain(leading_sign(sx)),
-        (Calc::FirstOneFromHigh, _) => plain(if x == 0 { u32::MAX } else { x.leading_zeros() }),
+        (Calc::FirstZeroFromLow | Calc::FirstOneFromLow | Calc::FirstOneFromHigh, _) => {
+            plain(find_bit(x, calc, element))
+        }
         (Calc::SignExtend, I8) => plain(i32::from(x as i8) as u32),
         (Calc::SignExtend, _) => plain(i32::from(x as i16) as u32),
         (Calc::Abs, _) => bits(sx.wrapping_abs() as u32),
@@ -194,14 +198,7 @@ fn scalar(w: &mut Wave, step: &Step, calc: Calc, element: Element) -> Result<(),
         (Calc::ShiftRight, I32) => bits((sx >> (y & 31)) as u32),
         (Calc::ShiftRight, _) => bits(x >> (y & 31)),
         (Calc::BitFieldMask, _) => plain(((1u32 << (x & 31)) - 1) << (y & 31)),
-        (Calc::BitFieldExtract, _) => {
-            let (offset, width) = (y & 31, y >> 16 & 0x7f);
-            let field = if width == 0 { 0 } else { u64::from(x) >> offset & ((1u64 << width.min(32)) - 1) };
-            let unused = 64 - width.clamp(1, 32);
-            // A field that reaches beyond bit 31 has the sign bit of the source at its top (signed form).
-            let signed = if width == 0 { 0 } else { (i64::from(sx) >> offset) << unused >> unused };
-            bits(if element == I32 { signed as u32 } else { field as u32 })
-        }
+        (Calc::BitFieldExtract, _) => bits(extract_field(x, y, element)),
         _ => return Err(unsupported()),
     };
     w.set_scalar(d, value);
@@ -209,6 +206,31 @@ fn scalar(w: &mut Wave, step: &Step, calc: Calc, element: Element) -> Result<(),
         w.scc = scc;
     }
     Ok(())
+}
+
+/// The place of the first bit of one kind.
+fn find_bit(x: u32, calc: Calc, element: Element) -> u32 {
+    let unless = |none: bool, place: u32| if none { u32::MAX } else { place };
+    match calc {
+        Calc::FirstZeroFromLow => unless(x == u32::MAX, x.trailing_ones()),
+        Calc::FirstOneFromLow => unless(x == 0, x.trailing_zeros()),
+        _ if element == Element::I32 => leading_sign(x as i32),
+        _ => unless(x == 0, x.leading_zeros()),
+    }
+}
+
+/// S_BFE_U32 and S_BFE_I32: a field of bits, whose offset and width stand in `y`.
+fn extract_field(x: u32, y: u32, element: Element) -> u32 {
+    let (offset, width) = (y & 31, y >> 16 & 0x7f);
+    if width == 0 {
+        return 0;
+    }
+    if element != Element::I32 {
+        return (u64::from(x) >> offset & ((1u64 << width.min(32)) - 1)) as u32;
+    }
+    // A field that reaches beyond bit 31 has the sign bit of the source at its top.
+    let unused = 64 - width.clamp(1, 32);
+    ((i64::from(x as i32) >> offset) << unused >> unused) as u32
 }
 
 fn scalar_wide(w: &mut Wave, step: &Step, calc: Calc, element: Element) -> Result<(), Stopped> {
@@ -235,21 +257,7 @@ fn scalar_wide(w: &mut Wave, step: &Step, calc: Calc, element: Element) -> Resul
         | Calc::FirstOneFromLow
         | Calc::FirstZeroFromLow
         | Calc::FirstOneFromHigh => {
-            let (value, scc) = match (calc, element) {
-                (Calc::CountOnes, _) => (x.count_ones(), Some(x != 0)),
-                (Calc::CountZeros, _) => (x.count_zeros(), Some(x != u64::MAX)),
-                (Calc::FirstZeroFromLow, _) => {
-                    (if x == u64::MAX { u32::MAX } else { x.trailing_ones() }, None)
-                }
-                (Calc::FirstOneFromLow, _) => (if x == 0 { u32::MAX } else { x.trailing_zeros() }, None),
-                (_, Element::I64) => {
-                    let n = if x as i64 >= 0 { x.leading_zeros() } else { x.leading_ones() };
-                    (if n == 64 { u32::MAX } else { n }, None)
-                }
-                _ => (if x == 0 { u32::MAX } else { x.leading_zeros() }, None),
-            };
-            w.set_scalar(d, value);
-            w.scc = scc.unwrap_or(w.scc);
+            count_wide(w, d, x, calc, element);
             return Ok(());
         }
         Calc::ShiftLeft => bits(x << (w.scalar(b) & 63)),
@@ -273,6 +281,27 @@ fn scalar_wide(w: &mut Wave, step: &Step, calc: Calc, element: Element) -> Resul
         w.scc = scc;
     }
     Ok(())
+}
+
+/// Counts bits of 64, or finds one of them.
+fn count_wide(w: &mut Wave, d: OperandPlace, x: u64, calc: Calc, element: Element) {
+    let unless = |none: bool, place: u32| if none { u32::MAX } else { place };
+    let value = match calc {
+        Calc::CountOnes => x.count_ones(),
+        Calc::CountZeros => x.count_zeros(),
+        Calc::FirstZeroFromLow => unless(x == u64::MAX, x.trailing_ones()),
+        Calc::FirstOneFromLow => unless(x == 0, x.trailing_zeros()),
+        _ if element == Element::I64 => {
+            let same = if x as i64 >= 0 { x.leading_zeros() } else { x.leading_ones() };
+            unless(same == 64, same)
+        }
+        _ => unless(x == 0, x.leading_zeros()),
+    };
+    w.set_scalar(d, value);
+    match calc {
+        Calc::CountOnes | Calc::CountZeros => w.scc = value != 0,
+        _ => {}
+    }
 }
 
 /// The lowest bit of each group of four: any was one.
