@@ -1,6 +1,6 @@
 //! Directives that put bytes into sections: numbers, strings, fillers, alignment.
 
-use super::directives::{AlignmentUnit, Signedness};
+use super::directives::{AlignmentUnit, DataDirective, Signedness};
 use super::error::other;
 use super::fixups::{FixupKind, fitting};
 use super::sections::EXECUTE;
@@ -9,15 +9,35 @@ use super::symbols::SymbolPlaces;
 use super::walk::TextAssembler;
 use crate::codegen::isa::LineError;
 use crate::codegen::isa::parse::cursor::StatementCursor;
-use crate::codegen::isa::parse::expression::{self, ExpressionPlace};
+use crate::codegen::isa::parse::expression;
 use crate::codegen::isa::parse::{InstructionFault, Variant};
 
 /// `s_nop 0`, the filler of code.
 pub(super) const S_NOP: [u8; 4] = 0xbf80_0000u32.to_le_bytes();
 
 impl TextAssembler {
+    /// Puts into the section what a directive says.
+    pub(super) fn data_directive(
+        &mut self,
+        directive: DataDirective,
+        cursor: &mut StatementCursor,
+    ) -> Result<(), LineError> {
+        match directive {
+            DataDirective::Numbers(size) => self.numbers(cursor, size),
+            DataDirective::Wide => self.wide_numbers(cursor),
+            DataDirective::Leb128(signedness) => self.short_numbers(cursor, signedness),
+            DataDirective::Origin => self.origin(cursor),
+            DataDirective::Float(size) => self.floats(cursor, size),
+            DataDirective::Ascii => self.strings(cursor, b""),
+            DataDirective::Asciz => self.strings(cursor, b"\0"),
+            DataDirective::Zero => self.zeros(cursor),
+            DataDirective::Fill => self.fill(cursor),
+            DataDirective::Align(unit, width) => self.align(cursor, unit, width),
+        }
+    }
+
     /// `.long 1, a - b`
-    pub(super) fn numbers(&mut self, cursor: &mut StatementCursor, size: usize) -> Result<(), LineError> {
+    fn numbers(&mut self, cursor: &mut StatementCursor, size: usize) -> Result<(), LineError> {
         while !cursor.is_at_end() {
             let start = *cursor;
             let (expression, variant) = self.address(cursor)?;
@@ -49,7 +69,7 @@ impl TextAssembler {
     }
 
     /// `.octa 0x123456789abcdef0fedcba9876543210`
-    pub(super) fn wide_numbers(&mut self, cursor: &mut StatementCursor) -> Result<(), LineError> {
+    fn wide_numbers(&mut self, cursor: &mut StatementCursor) -> Result<(), LineError> {
         while !cursor.is_at_end() {
             let start = *cursor;
             let digits = expression::digits(cursor);
@@ -64,7 +84,7 @@ impl TextAssembler {
 
     /// `.uleb128 624485`, `.sleb128 -2`: seven bits per byte, the lowest first; all but the last have the top
     /// bit set (DWARF standard, "Variable Length Data").
-    pub(super) fn short_numbers(
+    fn short_numbers(
         &mut self,
         cursor: &mut StatementCursor,
         signedness: Signedness,
@@ -113,7 +133,7 @@ impl TextAssembler {
     }
 
     /// `.float 1.0, -0.5`
-    pub(super) fn floats(&mut self, cursor: &mut StatementCursor, size: usize) -> Result<(), LineError> {
+    fn floats(&mut self, cursor: &mut StatementCursor, size: usize) -> Result<(), LineError> {
         while !cursor.is_at_end() {
             let start = *cursor;
             let negative = cursor.eat("-");
@@ -138,11 +158,7 @@ impl TextAssembler {
     }
 
     /// `.ascii "a", "b"`
-    pub(super) fn strings(
-        &mut self,
-        cursor: &mut StatementCursor,
-        terminator: &[u8],
-    ) -> Result<(), LineError> {
+    fn strings(&mut self, cursor: &mut StatementCursor, terminator: &[u8]) -> Result<(), LineError> {
         while !cursor.is_at_end() {
             let start = *cursor;
             let mut bytes = strings::parse(cursor)?;
@@ -154,7 +170,7 @@ impl TextAssembler {
     }
 
     /// `.zero 16, 0xff`
-    pub(super) fn zeros(&mut self, cursor: &mut StatementCursor) -> Result<(), LineError> {
+    fn zeros(&mut self, cursor: &mut StatementCursor) -> Result<(), LineError> {
         let start = *cursor;
         let count = self.count(cursor)?;
         let value = if cursor.eat(",") { self.number(cursor, -0x80, 0xff)? } else { 0 };
@@ -162,7 +178,7 @@ impl TextAssembler {
     }
 
     /// `.fill count, size, value`: in numbers of more than four bytes, the rest is zero.
-    pub(super) fn fill(&mut self, cursor: &mut StatementCursor) -> Result<(), LineError> {
+    fn fill(&mut self, cursor: &mut StatementCursor) -> Result<(), LineError> {
         let start = *cursor;
         let count = self.count(cursor)?;
         let size = if cursor.eat(",") { self.number(cursor, 0, 8)? as usize } else { 1 };
@@ -174,7 +190,7 @@ impl TextAssembler {
     }
 
     /// `.p2align 8`, `.p2alignl 6, 0xbf800000`, `.balign 16, 0, 8`
-    pub(super) fn align(
+    fn align(
         &mut self,
         cursor: &mut StatementCursor,
         unit: AlignmentUnit,
@@ -221,27 +237,6 @@ impl TextAssembler {
         let filled =
             self.sections.fill(&[0], head).and_then(|()| self.sections.fill(&pattern, missing - head));
         filled.map_err(|fault| start.fault(fault))
-    }
-
-    /// A number of bytes or of repetitions.
-    fn count(&mut self, cursor: &mut StatementCursor) -> Result<usize, LineError> {
-        Ok(self.number(cursor, 0, i64::MAX)? as usize)
-    }
-
-    /// A number that is known now.
-    pub(super) fn number(
-        &mut self,
-        cursor: &mut StatementCursor,
-        low: i64,
-        high: i64,
-    ) -> Result<i64, LineError> {
-        let start = *cursor;
-        let expression = expression::parse(cursor, ExpressionPlace::Plain)?;
-        let found = self.number_now(&expression).map_err(|fault| start.fault(fault))?;
-        match (low..=high).contains(&found) {
-            true => Ok(found),
-            false => Err(start.fault(InstructionFault::Range { what: "the number", low, high, found })),
-        }
     }
 
     fn append(&mut self, start: &StatementCursor, bytes: &[u8]) -> Result<(), LineError> {

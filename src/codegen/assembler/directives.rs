@@ -3,40 +3,9 @@
 /// The effect of a directive.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) enum DirectiveEffect {
-    /// Goes on in a section of this name.
-    Into(&'static str),
-    Section,
-    PushSection,
-    PopSection,
-    Previous,
-    Global,
-    Weak,
-    Local,
-    /// `st_other` of symbols.
-    Visibility(u8),
-    Type,
-    Size,
-    Set,
-    /// The same, of a symbol that is new.
-    SetOnce,
-    /// Numbers of this many bytes.
-    Data(usize),
-    /// Floats of this many bytes.
-    Float(usize),
-    /// Strings; with a zero byte after each.
-    Ascii,
-    Asciz,
-    /// This many bytes.
-    Zero,
-    Fill,
-    /// Goes on at this place of the section.
-    Origin,
-    /// Numbers of as many bytes as they need.
-    Leb128(Signedness),
-    /// Numbers of sixteen bytes.
-    Wide,
-    /// Alignment in bytes, or as a power of two; the filler has this many bytes.
-    Align(AlignmentUnit, usize),
+    Sections(SectionDirective),
+    Symbols(SymbolDirective),
+    Data(DataDirective),
     Target,
     Version,
     Kernel,
@@ -59,6 +28,55 @@ pub(super) enum DirectiveEffect {
     End,
     /// Has no effect on the object.
     Ignored,
+}
+
+/// The section in which a text goes on.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) enum SectionDirective {
+    /// A section of this name.
+    Into(&'static str),
+    Section,
+    Push,
+    Pop,
+    Previous,
+}
+
+/// What is said about symbols.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) enum SymbolDirective {
+    Global,
+    Weak,
+    Local,
+    /// `st_other` of symbols.
+    Visibility(u8),
+    Type,
+    Size,
+    Set,
+    /// The same, of a symbol that is new.
+    SetOnce,
+}
+
+/// What is put into a section.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) enum DataDirective {
+    /// Numbers of this many bytes.
+    Numbers(usize),
+    /// Floats of this many bytes.
+    Float(usize),
+    /// Strings; with a zero byte after each.
+    Ascii,
+    Asciz,
+    /// This many bytes.
+    Zero,
+    Fill,
+    /// Goes on at this place of the section.
+    Origin,
+    /// Numbers of as many bytes as they need.
+    Leb128(Signedness),
+    /// Numbers of sixteen bytes.
+    Wide,
+    /// Alignment in bytes, or as a power of two; the filler has this many bytes.
+    Align(AlignmentUnit, usize),
 }
 
 /// How an alignment is given.
@@ -94,60 +112,63 @@ pub(super) enum MessageKind {
 }
 
 use super::macros::MacroSyntax;
+use DataDirective::*;
 use DirectiveEffect::*;
+use SectionDirective::*;
+use SymbolDirective::*;
 
 /// Sizes are those of LLVM's assembler.
 const TABLE: [(&str, DirectiveEffect); 81] = [
-    (".text", Into(".text")),
-    (".data", Into(".data")),
-    (".bss", Into(".bss")),
-    (".rodata", Into(".rodata")),
-    (".section", Section),
-    (".pushsection", PushSection),
-    (".popsection", PopSection),
-    (".previous", Previous),
-    (".globl", Global),
-    (".global", Global),
-    (".weak", Weak),
-    (".local", Local),
-    (".internal", Visibility(1)),
-    (".hidden", Visibility(2)),
-    (".protected", Visibility(3)),
-    (".type", Type),
-    (".size", Size),
-    (".set", Set),
-    (".equ", Set),
-    (".equiv", SetOnce),
-    (".byte", Data(1)),
-    (".short", Data(2)),
-    (".value", Data(2)),
-    (".2byte", Data(2)),
-    (".long", Data(4)),
-    (".int", Data(4)),
-    (".4byte", Data(4)),
-    (".quad", Data(8)),
-    (".8byte", Data(8)),
-    (".octa", Wide),
-    (".uleb128", Leb128(Signedness::Unsigned)),
-    (".sleb128", Leb128(Signedness::Signed)),
-    (".float", Float(4)),
-    (".single", Float(4)),
-    (".double", Float(8)),
-    (".ascii", Ascii),
-    (".asciz", Asciz),
-    (".string", Asciz),
-    (".zero", Zero),
-    (".space", Zero),
-    (".skip", Zero),
-    (".fill", Fill),
-    (".org", Origin),
-    (".align", Align(AlignmentUnit::Bytes, 1)),
-    (".balign", Align(AlignmentUnit::Bytes, 1)),
-    (".balignw", Align(AlignmentUnit::Bytes, 2)),
-    (".balignl", Align(AlignmentUnit::Bytes, 4)),
-    (".p2align", Align(AlignmentUnit::PowerOfTwo, 1)),
-    (".p2alignw", Align(AlignmentUnit::PowerOfTwo, 2)),
-    (".p2alignl", Align(AlignmentUnit::PowerOfTwo, 4)),
+    (".text", Sections(Into(".text"))),
+    (".data", Sections(Into(".data"))),
+    (".bss", Sections(Into(".bss"))),
+    (".rodata", Sections(Into(".rodata"))),
+    (".section", Sections(Section)),
+    (".pushsection", Sections(Push)),
+    (".popsection", Sections(Pop)),
+    (".previous", Sections(Previous)),
+    (".globl", Symbols(Global)),
+    (".global", Symbols(Global)),
+    (".weak", Symbols(Weak)),
+    (".local", Symbols(Local)),
+    (".internal", Symbols(Visibility(1))),
+    (".hidden", Symbols(Visibility(2))),
+    (".protected", Symbols(Visibility(3))),
+    (".type", Symbols(Type)),
+    (".size", Symbols(Size)),
+    (".set", Symbols(Set)),
+    (".equ", Symbols(Set)),
+    (".equiv", Symbols(SetOnce)),
+    (".byte", Data(Numbers(1))),
+    (".short", Data(Numbers(2))),
+    (".value", Data(Numbers(2))),
+    (".2byte", Data(Numbers(2))),
+    (".long", Data(Numbers(4))),
+    (".int", Data(Numbers(4))),
+    (".4byte", Data(Numbers(4))),
+    (".quad", Data(Numbers(8))),
+    (".8byte", Data(Numbers(8))),
+    (".octa", Data(Wide)),
+    (".uleb128", Data(Leb128(Signedness::Unsigned))),
+    (".sleb128", Data(Leb128(Signedness::Signed))),
+    (".float", Data(Float(4))),
+    (".single", Data(Float(4))),
+    (".double", Data(Float(8))),
+    (".ascii", Data(Ascii)),
+    (".asciz", Data(Asciz)),
+    (".string", Data(Asciz)),
+    (".zero", Data(Zero)),
+    (".space", Data(Zero)),
+    (".skip", Data(Zero)),
+    (".fill", Data(Fill)),
+    (".org", Data(Origin)),
+    (".align", Data(Align(AlignmentUnit::Bytes, 1))),
+    (".balign", Data(Align(AlignmentUnit::Bytes, 1))),
+    (".balignw", Data(Align(AlignmentUnit::Bytes, 2))),
+    (".balignl", Data(Align(AlignmentUnit::Bytes, 4))),
+    (".p2align", Data(Align(AlignmentUnit::PowerOfTwo, 1))),
+    (".p2alignw", Data(Align(AlignmentUnit::PowerOfTwo, 2))),
+    (".p2alignl", Data(Align(AlignmentUnit::PowerOfTwo, 4))),
     (".amdgcn_target", Target),
     (".amdhsa_code_object_version", Version),
     (".amdhsa_kernel", Kernel),

@@ -3,7 +3,8 @@
 //!
 //! One walk over the lines puts bytes into sections and notes places that depend on symbols (`fixups`); when
 //! all sizes are known the object is laid out, and these places are filled in. Instructions are read by
-//! `isa::parse`, directives have a table in `directives`, kernel descriptors and metadata a file each
+//! `isa::parse`, directives have a table in `directives` and files by what they are about (`data`,
+//! `section_directives`, `symbol_directives`), kernel descriptors and metadata a file each
 //! (`kernel`, `yaml`).
 //!
 //! Macros, repetitions and conditions are those of LLVM's assembler (`macros`, `conditions`): the walk takes
@@ -38,10 +39,13 @@ mod macros;
 mod metadata;
 mod output;
 mod scalar;
+mod section_directives;
 mod sections;
 mod source;
 mod strings;
+mod symbol_directives;
 mod symbols;
+mod values;
 mod walk;
 mod yaml;
 

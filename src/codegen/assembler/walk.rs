@@ -11,14 +11,11 @@ use super::input::SourceInput;
 use super::kernel::KernelBlock;
 use super::macros::{Macro, MacroSyntax};
 use super::metadata;
-use super::sections::{ALLOC, EXECUTE, LETTERS, MERGE, Sections, WRITE, flags_of};
+use super::sections::Sections;
 use super::source::Comments;
-use super::symbols::{Binding, NumberSymbols, SymbolPlaces, Symbols};
+use super::symbols::{NumberSymbols, Symbols};
 use crate::codegen::isa::parse::cursor::StatementCursor;
-use crate::codegen::isa::parse::expression::{self, ExpressionPlace};
-use crate::codegen::isa::parse::{
-    Expression, InstructionFault, ParseContext, Surroundings, Variant, parse_statement,
-};
+use crate::codegen::isa::parse::{Expression, InstructionFault, ParseContext, Surroundings, parse_statement};
 use crate::codegen::isa::{Inst, LineError, Slot, encode};
 use crate::codegen::target::{ObjectVersion, TargetId};
 
@@ -265,57 +262,6 @@ impl TextAssembler {
         }
     }
 
-    /// Notes a place that depends on symbols, `ahead` bytes from here.
-    pub(super) fn fixup(&mut self, kind: FixupKind, expression: Expression, ahead: usize, column: usize) {
-        let here = self.sections.here();
-        let offset = self.sections.current().len() + ahead;
-        let section = self.sections.index() as usize;
-        let column = if self.input.expansion().is_some() { 1 } else { column };
-        self.fixups.push(Fixup { section, offset, kind, expression, here, line: self.line, column });
-    }
-
-    /// An expression, which may become known later.
-    pub(super) fn expression(&self, cursor: &mut StatementCursor) -> Result<Expression, LineError> {
-        let start = *cursor;
-        let expression = expression::parse(cursor, ExpressionPlace::Plain)?;
-        self.symbols.fix_locals(expression).map_err(|fault| start.fault(fault))
-    }
-
-    /// An expression with a symbol that may have a variant.
-    pub(super) fn address(
-        &self,
-        cursor: &mut StatementCursor,
-    ) -> Result<(Expression, Option<Variant>), LineError> {
-        let start = *cursor;
-        let (expression, variant) = expression::parse_address(cursor, ExpressionPlace::Plain)?;
-        Ok((self.symbols.fix_locals(expression).map_err(|fault| start.fault(fault))?, variant))
-    }
-
-    /// The value of an expression if it is already a number, like differences of places in a section.
-    pub(super) fn number_now(&self, expression: &Expression) -> Result<i64, InstructionFault> {
-        expression.number(&SymbolPlaces::new(&self.symbols, Some(self.sections.here())))
-    }
-
-    fn set(&mut self, name: &str, cursor: &mut StatementCursor) -> Result<(), LineError> {
-        let start = *cursor;
-        // Another place is another value of the dot.
-        if name == "." {
-            self.origin(cursor)?;
-            return end(cursor);
-        }
-        let expression = self.expression(cursor)?;
-        end(cursor)?;
-        let here = self.sections.here();
-        // An expression that needs addresses stays one: an instruction that mentions it has a literal, as in
-        // LLVM.
-        let value = match expression.number(&NumberSymbols(&self.symbols)) {
-            Ok(number) => Expression::Number(number),
-            Err(InstructionFault::Division) => return Err(start.fault(InstructionFault::Division)),
-            Err(_) => expression,
-        };
-        self.symbols.set(name, value, Some(here), self.line).map_err(|fault| start.fault(fault))
-    }
-
     fn directive(
         &mut self,
         name: &str,
@@ -323,76 +269,12 @@ impl TextAssembler {
         cursor: &mut StatementCursor,
     ) -> Result<(), LineError> {
         let unknown = || start.fault(other(format!("`{name}` is not a known directive")));
-        let directive = directives::find(name).ok_or_else(unknown)?;
-        match directive {
-            DirectiveEffect::Into(section) => {
-                let switched = self.sections.switch(section, None);
-                switched.map_err(|fault| start.fault(fault))?;
-                self.symbols.section(section, self.sections.index());
-            }
-            DirectiveEffect::Section => self.section(cursor)?,
-            DirectiveEffect::PushSection => {
-                self.sections.push().map_err(|fault| start.fault(fault))?;
-                self.section(cursor)?;
-            }
-            DirectiveEffect::PopSection if !self.sections.pop() => {
-                return Err(start.fault(other("`.popsection` without `.pushsection`")));
-            }
-            DirectiveEffect::PopSection => {}
-            DirectiveEffect::Previous => self.sections.switch_back(),
-            DirectiveEffect::Global
-            | DirectiveEffect::Weak
-            | DirectiveEffect::Local
-            | DirectiveEffect::Visibility(_) => {
-                self.attribute(directive, cursor)?;
-            }
-            DirectiveEffect::Type => self.symbol_type(cursor)?,
-            DirectiveEffect::Size => {
-                let name = symbol_name(cursor)?;
-                cursor.expect(",")?;
-                let expression = self.expression(cursor)?;
-                let here = self.sections.here();
-                self.symbols.entry(&name, self.line).size = Some((expression, here));
-            }
-            DirectiveEffect::Set => {
-                let name = symbol_name(cursor)?;
-                cursor.expect(",")?;
-                return self.set(&name, cursor);
-            }
-            DirectiveEffect::SetOnce => {
-                let at = *cursor;
-                let name = symbol_name(cursor)?;
-                cursor.expect(",")?;
-                if self.symbols.get(&name).is_some_and(|symbol| symbol.definition.is_some()) {
-                    return Err(at.fault(other(format!("`{name}` is defined already"))));
-                }
-                return self.set(&name, cursor);
-            }
-            DirectiveEffect::Data(size) => self.numbers(cursor, size)?,
-            DirectiveEffect::Wide => self.wide_numbers(cursor)?,
-            DirectiveEffect::Leb128(signedness) => self.short_numbers(cursor, signedness)?,
-            DirectiveEffect::Origin => self.origin(cursor)?,
-            DirectiveEffect::Float(size) => self.floats(cursor, size)?,
-            DirectiveEffect::Ascii => self.strings(cursor, b"")?,
-            DirectiveEffect::Asciz => self.strings(cursor, b"\0")?,
-            DirectiveEffect::Zero => self.zeros(cursor)?,
-            DirectiveEffect::Fill => self.fill(cursor)?,
-            DirectiveEffect::Align(unit, width) => self.align(cursor, unit, width)?,
+        match directives::find(name).ok_or_else(unknown)? {
+            DirectiveEffect::Sections(directive) => self.section_directive(directive, start, cursor)?,
+            DirectiveEffect::Symbols(directive) => self.symbol_directive(directive, cursor)?,
+            DirectiveEffect::Data(directive) => self.data_directive(directive, cursor)?,
             DirectiveEffect::Target => self.target(cursor)?,
-            DirectiveEffect::Version => {
-                let at = *cursor;
-                let takes_older = self.target.is_none_or(|target| target.generic.is_none());
-                self.version = Some(match self.number(cursor, i64::MIN, i64::MAX)? {
-                    4 if takes_older => ObjectVersion::V4,
-                    5 if takes_older => ObjectVersion::V5,
-                    6 => ObjectVersion::V6,
-                    found => {
-                        return Err(
-                            at.fault(InstructionFault::Choice { what: "the code object version", found })
-                        );
-                    }
-                });
-            }
+            DirectiveEffect::Version => self.object_version(cursor)?,
             DirectiveEffect::Kernel => {
                 let name = symbol_name(cursor)?;
                 let target = self.target.ok_or_else(|| start.fault(no_target()))?;
@@ -423,112 +305,18 @@ impl TextAssembler {
         end(cursor)
     }
 
-    /// `.section name,"flags",@progbits,size`
-    fn section(&mut self, cursor: &mut StatementCursor) -> Result<(), LineError> {
-        let start = *cursor;
-        let name = section_name(cursor)?;
-        let (mut told, mut is_nobits) = (None, None);
-        if cursor.eat(",") {
-            told = Some(match cursor.peek() {
-                Some(b'#') => (section_words(cursor)?, 0),
-                _ => {
-                    let letters = self.section_letters(cursor)?;
-                    is_nobits = letters.is_nobits;
-                    (letters.flags, letters.entry_size)
-                }
-            });
-        }
-        // A section that exists keeps its flags if none are given.
-        let told = told.or_else(|| {
-            let exists = self.sections.all.iter().any(|section| section.name == name);
-            (!exists).then(|| (flags_of(&name), 0))
+    /// `.amdhsa_code_object_version 6`
+    fn object_version(&mut self, cursor: &mut StatementCursor) -> Result<(), LineError> {
+        let at = *cursor;
+        let takes_older = self.target.is_none_or(|target| target.generic.is_none());
+        self.version = Some(match self.number(cursor, i64::MIN, i64::MAX)? {
+            4 if takes_older => ObjectVersion::V4,
+            5 if takes_older => ObjectVersion::V5,
+            6 => ObjectVersion::V6,
+            found => {
+                return Err(at.fault(InstructionFault::Choice { what: "the code object version", found }));
+            }
         });
-        self.sections.switch(&name, told).map_err(|fault| start.fault(fault))?;
-        if let Some(is_nobits) = is_nobits {
-            self.sections.set_nobits(is_nobits).map_err(|fault| start.fault(fault))?;
-        }
-        self.symbols.section(&name, self.sections.index());
-        Ok(())
-    }
-
-    /// `"axG",@progbits,4,group,comdat`: flags, and the size of an entry. Groups of which a linker would keep
-    /// one stay as they are, because this is the only object.
-    fn section_letters(&mut self, cursor: &mut StatementCursor) -> Result<SectionLetters, LineError> {
-        let at = *cursor;
-        let letters = cursor.take_quoted().ok_or_else(|| at.expected("flags in quotes"))?;
-        let (mut flags, mut has_group) = (0, false);
-        for letter in letters.chars() {
-            let known = LETTERS.iter().find(|(known, _)| *known == letter);
-            match (known, letter) {
-                (Some((_, flag)), _) => flags |= flag,
-                (None, 'G') => has_group = true,
-                (None, 'R') => {}
-                _ => return Err(at.expected("flags of `a`, `w`, `x`, `M`, `S`, `G` and `R`")),
-            }
-        }
-        let (mut entry_size, mut is_nobits) = (0, None);
-        if cursor.eat(",") {
-            if !(cursor.eat("@") || cursor.eat("%")) {
-                return Err(cursor.expected("`@progbits`, `@nobits` or `@note`"));
-            }
-            match cursor.take_name() {
-                Some(kind @ ("progbits" | "nobits" | "note")) => is_nobits = Some(kind == "nobits"),
-                _ => return Err(cursor.expected("`progbits`, `nobits` or `note`")),
-            }
-            if flags & MERGE != 0 && cursor.eat(",") {
-                entry_size = self.number(cursor, 0, 1 << 16)? as u64;
-            }
-            if has_group {
-                cursor.expect(",")?;
-                symbol_name(cursor)?;
-                if cursor.eat(",") && !cursor.eat_name("comdat") {
-                    return Err(cursor.expected("`comdat`"));
-                }
-            }
-        }
-        Ok(SectionLetters { flags, entry_size, is_nobits })
-    }
-
-    fn attribute(
-        &mut self,
-        directive: DirectiveEffect,
-        cursor: &mut StatementCursor,
-    ) -> Result<(), LineError> {
-        loop {
-            let name = symbol_name(cursor)?;
-            let symbol = self.symbols.entry(&name, self.line);
-            match directive {
-                DirectiveEffect::Global => symbol.binding = Binding::Global,
-                DirectiveEffect::Weak => symbol.binding = Binding::Weak,
-                DirectiveEffect::Visibility(visibility) => symbol.visibility = visibility,
-                _ => symbol.binding = Binding::Local,
-            }
-            if !cursor.eat(",") {
-                return Ok(());
-            }
-        }
-    }
-
-    /// `.type name,@function`
-    fn symbol_type(&mut self, cursor: &mut StatementCursor) -> Result<(), LineError> {
-        const TYPES: [(&str, u8); 6] = [
-            ("notype", 0),
-            ("object", 1),
-            ("function", 2),
-            ("STT_NOTYPE", 0),
-            ("STT_OBJECT", 1),
-            ("STT_FUNC", 2),
-        ];
-        let name = symbol_name(cursor)?;
-        cursor.eat(",");
-        if !cursor.eat("@") {
-            cursor.eat("%");
-        }
-        let at = *cursor;
-        let word = cursor.take_name().unwrap_or("");
-        let found = TYPES.iter().find(|(known, _)| *known == word);
-        let (_, kind) = found.ok_or_else(|| at.expected("`@function`, `@object` or `@notype`"))?;
-        self.symbols.entry(&name, self.line).kind = *kind;
         Ok(())
     }
 
@@ -656,50 +444,10 @@ pub(super) fn symbol_name(cursor: &mut StatementCursor) -> Result<String, LineEr
 }
 
 /// True for names that can be in a table of names.
-fn is_name(name: &str) -> bool {
+pub(super) fn is_name(name: &str) -> bool {
     !name.is_empty() && !name.contains(char::is_control)
-}
-
-/// `#alloc,#execinstr`: flags of a section as words.
-fn section_words(cursor: &mut StatementCursor) -> Result<u64, LineError> {
-    const WORDS: [(&str, u64); 3] = [("alloc", ALLOC), ("execinstr", EXECUTE), ("write", WRITE)];
-    let mut flags = 0;
-    while cursor.eat("#") {
-        let known = WORDS.iter().find(|(word, _)| cursor.name() == Some(word));
-        flags |= known.ok_or_else(|| cursor.expected("`alloc`, `execinstr` or `write`"))?.1;
-        cursor.take_name();
-        if !cursor.eat(",") {
-            break;
-        }
-    }
-    Ok(flags)
-}
-
-/// The name of a section, which has more characters than other names.
-fn section_name(cursor: &mut StatementCursor) -> Result<String, LineError> {
-    let start = *cursor;
-    let name = match cursor.take_quoted() {
-        Some(name) => name,
-        None => {
-            let rest = cursor.rest();
-            let end = rest.find(|c: char| c == ',' || c == '"' || c.is_whitespace()).unwrap_or(rest.len());
-            cursor.advance(end);
-            &rest[..end]
-        }
-    };
-    if is_name(name) { Ok(name.to_owned()) } else { Err(start.expected("the name of a section")) }
 }
 
 pub(super) fn end(cursor: &StatementCursor) -> Result<(), LineError> {
     if cursor.is_at_end() { Ok(()) } else { Err(cursor.expected("the end of the line")) }
-}
-
-/// Flags, size of entries and type that a `.section` names.
-struct SectionLetters {
-    /// `sh_flags`
-    flags: u64,
-    /// `sh_entsize`
-    entry_size: u64,
-    /// True for `@nobits`; nothing if it does not say.
-    is_nobits: Option<bool>,
 }
