@@ -150,6 +150,63 @@ impl std::fmt::Debug for LaunchExpressions {
     }
 }
 
+impl LaunchExpressions {
+    fn evaluate(&self, e: Expr, value: &impl Fn(Symbol) -> Option<i64>) -> Result<i64, Diagnostic> {
+        self.arena.evaluate(e, value).map_err(|error| {
+            let kind = if error == EvalError::Overflow { Kind::Limit } else { Kind::Bug };
+            Diagnostic::new(kind, format!("the launch could not be computed: {error}"))
+                .help("launch it with smaller sizes")
+        })
+    }
+
+    /// Refuses sizes with which tiles or the numbers of workgroups do not fit 32 bits.
+    fn check_reaches(&self, value: &impl Fn(Symbol) -> Option<i64>) -> Result<(), Diagnostic> {
+        for &reach in &self.reaches {
+            let bytes = self.evaluate(reach, value)?;
+            if bytes > i64::from(i32::MAX) {
+                let text = format!("a workgroup's tile of a tensor spans {bytes} bytes");
+                return Err(Diagnostic::new(Kind::Limit, text).help("tiles must lie within 2 GiB"));
+            }
+        }
+        let count = self.numbered.map(|numbered| self.evaluate(numbered, value)).transpose()?;
+        match count {
+            Some(count) if count > i64::from(i32::MAX) => {
+                let text = format!("the grid has {count} workgroups");
+                Err(Diagnostic::new(Kind::Limit, text)
+                    .help("workgroups whose places are computed are fewer than 2147483648: use larger tiles"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Refuses sizes with which an iteration leaves the range of 32-bit integers.
+    fn check_iterations(&self, value: &impl Fn(Symbol) -> Option<i64>) -> Result<(), Diagnostic> {
+        for &(dim, ends) in &self.iterations {
+            let mut tiles = [1; 3];
+            for (tiles, &count) in tiles.iter_mut().zip(&self.tiles) {
+                *tiles = self.evaluate(count, value)?;
+            }
+            let bounds = |symbol: Symbol| match GridSymbol::of(symbol) {
+                Some(GridSymbol::Workgroup(axis)) => {
+                    (0, i128::from(tiles.get(axis as usize).map_or(0, |&count| count.max(1) - 1)))
+                }
+                Some(GridSymbol::Size(_)) | None => {
+                    let counted = self.counted.iter().find(|(of, _)| *of == symbol);
+                    if let Some(&(_, (lo, hi))) = counted {
+                        return (lo.into(), hi.into());
+                    }
+                    value(symbol).map_or((i32::MIN.into(), i32::MAX.into()), |v| (v.into(), v.into()))
+                }
+            };
+            if ends.iter().any(|&e| self.arena.narrow_bounds(e, &bounds).is_none()) {
+                let text = format!("the iterations over {dim} leave the range of 32-bit integers");
+                return Err(Diagnostic::new(Kind::Limit, text).help("launch with smaller sizes"));
+            }
+        }
+        Ok(())
+    }
+}
+
 impl Executable {
     /// What it has in common with its clones and nothing else, as long as one of them is there.
     pub(super) fn identity(&self) -> usize {
@@ -213,6 +270,31 @@ impl Executable {
     /// kernel, or a tensor that is too large for it.
     pub fn grid(&self, value: &impl Fn(Symbol) -> Option<i64>) -> Result<[u32; 3], Diagnostic> {
         let launch = &self.inner.launch;
+        self.check_sizes(value)?;
+        if let Some(empty) = self.empty_size(value) {
+            let counts = launch.tiles.map(|tiles| launch.evaluate(tiles, value));
+            if counts.contains(&Ok(0)) || self.writes_nothing(value) {
+                return Ok([0; 3]);
+            }
+            let text = format!("{empty} = 0 leaves nothing to compute the results from");
+            return Err(Diagnostic::invalid(text)
+                .help(format!("fill the results without a launch, or launch with {empty} of 1 and more")));
+        }
+        launch.check_reaches(value)?;
+        launch.check_iterations(value)?;
+        let mut grid = [1; 3];
+        for (axis, &count) in launch.grid.iter().enumerate() {
+            let count = launch.evaluate(count, value)?;
+            grid[axis] = u32::try_from(count).ok().filter(|&g| g > 0).ok_or_else(|| {
+                Diagnostic::new(Kind::Limit, "the grid has no workgroup or too many along an axis")
+            })?;
+        }
+        self.check_grid(grid)?;
+        Ok(grid)
+    }
+
+    /// Refuses dynamic symbols without a value that is a size, and sizes that break an assumption.
+    fn check_sizes(&self, value: &impl Fn(Symbol) -> Option<i64>) -> Result<(), Diagnostic> {
         for parameter in &self.inner.parameters {
             let Parameter::Symbol { symbol, .. } = parameter else { continue };
             let name = symbol.name();
@@ -228,66 +310,7 @@ impl Executable {
                 Some(v) => self.check_assumptions(*symbol, v)?,
             }
         }
-        let evaluate = |e: Expr| {
-            launch.arena.evaluate(e, value).map_err(|error| {
-                let kind = if error == EvalError::Overflow { Kind::Limit } else { Kind::Bug };
-                Diagnostic::new(kind, format!("the launch could not be computed: {error}"))
-                    .help("launch it with smaller sizes")
-            })
-        };
-        if let Some(empty) = self.empty_size(value) {
-            let counts = launch.tiles.map(evaluate);
-            if counts.contains(&Ok(0)) || self.writes_nothing(value) {
-                return Ok([0; 3]);
-            }
-            let text = format!("{empty} = 0 leaves nothing to compute the results from");
-            return Err(Diagnostic::invalid(text)
-                .help(format!("fill the results without a launch, or launch with {empty} of 1 and more")));
-        }
-        for &reach in &launch.reaches {
-            let bytes = evaluate(reach)?;
-            if bytes > i64::from(i32::MAX) {
-                let text = format!("a workgroup's tile of a tensor spans {bytes} bytes");
-                return Err(Diagnostic::new(Kind::Limit, text).help("tiles must lie within 2 GiB"));
-            }
-        }
-        if let Some(count) = launch.numbered.map(evaluate).transpose()?
-            && count > i64::from(i32::MAX)
-        {
-            let text = format!("the grid has {count} workgroups");
-            return Err(Diagnostic::new(Kind::Limit, text)
-                .help("workgroups whose places are computed are fewer than 2147483648: use larger tiles"));
-        }
-        for &(dim, ends) in &launch.iterations {
-            let mut tiles = [1; 3];
-            for (tiles, &count) in tiles.iter_mut().zip(&launch.tiles) {
-                *tiles = evaluate(count)?;
-            }
-            let bounds = |symbol: Symbol| match GridSymbol::of(symbol) {
-                Some(GridSymbol::Workgroup(axis)) => {
-                    (0, i128::from(tiles.get(axis as usize).map_or(0, |&count| count.max(1) - 1)))
-                }
-                Some(GridSymbol::Size(_)) | None => {
-                    let counted = launch.counted.iter().find(|(of, _)| *of == symbol);
-                    if let Some(&(_, (lo, hi))) = counted {
-                        return (lo.into(), hi.into());
-                    }
-                    value(symbol).map_or((i32::MIN.into(), i32::MAX.into()), |v| (v.into(), v.into()))
-                }
-            };
-            if ends.iter().any(|&e| launch.arena.narrow_bounds(e, &bounds).is_none()) {
-                let text = format!("the iterations over {dim} leave the range of 32-bit integers");
-                return Err(Diagnostic::new(Kind::Limit, text).help("launch with smaller sizes"));
-            }
-        }
-        let mut grid = [1; 3];
-        for (axis, &count) in launch.grid.iter().enumerate() {
-            grid[axis] = u32::try_from(evaluate(count)?).ok().filter(|&g| g > 0).ok_or_else(|| {
-                Diagnostic::new(Kind::Limit, "the grid has no workgroup or too many along an axis")
-            })?;
-        }
-        self.check_grid(grid)?;
-        Ok(grid)
+        Ok(())
     }
 
     /// Refuses what HIP does not launch: many workgroups along Y or Z, and as many work-items along X as do

@@ -287,8 +287,9 @@ impl<'a> Launch<'a> {
             match parameter {
                 Parameter::Buffer { name, .. } => {
                     let Some(buffer) = buffers.next() else {
-                        return Err(Diagnostic::invalid(format!("no argument for `{name}`"))
-                            .help("pass one buffer for each memory, in order of declaration"));
+                        return Err(
+                            Diagnostic::invalid(format!("no argument for `{name}`")).help(ONE_BUFFER_EACH)
+                        );
                     };
                     let placed = check_buffer(self.device, parameter, buffer, value)?;
                     tensors.extend(placed.map(|placed| TensorArgument { number, ..placed }));
@@ -300,21 +301,10 @@ impl<'a> Launch<'a> {
                 }
                 Parameter::Scalar { name, dtype, .. } => {
                     let Some(scalar) = scalars.next() else {
-                        return Err(Diagnostic::invalid(format!("no value for the scalar `{name}`")).help(
-                            "pass one scalar for each that the kernel declares, in order of declaration",
-                        ));
+                        return Err(Diagnostic::invalid(format!("no value for the scalar `{name}`"))
+                            .help(ONE_SCALAR_EACH));
                     };
-                    if scalar.dtype() != *dtype {
-                        let text =
-                            format!("the scalar `{name}` is {dtype}, and its value is {}", scalar.dtype());
-                        let number = if dtype.is_float() { "1.0" } else { "1" };
-                        return Err(
-                            Diagnostic::invalid(text).help(format!("pass numbers like {number}{dtype}"))
-                        );
-                    }
-                    if let ScalarValue::I32(value) = *scalar {
-                        executable.check_scalar(name, value.into())?;
-                    }
+                    check_scalar(executable, name, *dtype, *scalar)?;
                     put(&mut kernarg, parameter, &scalar.to_bytes());
                 }
                 Parameter::Symbol { symbol, .. } => {
@@ -324,23 +314,38 @@ impl<'a> Launch<'a> {
             }
         }
         aliases::check(executable, &tensors)?;
+        let too_many = |count: usize, what: &str, help: &str| {
+            let name = executable.name();
+            Err(Diagnostic::invalid(format!("`{name}` got {count} {what}, too many")).help(help))
+        };
         if buffers.next().is_some() {
-            let count = self.buffers.len();
-            return Err(Diagnostic::invalid(format!(
-                "`{}` got {count} buffers, too many",
-                executable.name()
-            ))
-            .help("pass one buffer for each memory, in order of declaration"));
+            return too_many(self.buffers.len(), "buffers", ONE_BUFFER_EACH);
         }
         if scalars.next().is_some() {
-            let count = self.scalars.len();
-            return Err(Diagnostic::invalid(format!(
-                "`{}` got {count} scalars, too many",
-                executable.name()
-            ))
-            .help("pass one scalar for each that the kernel declares, in order of declaration"));
+            return too_many(self.scalars.len(), "scalars", ONE_SCALAR_EACH);
         }
         Ok(kernarg)
+    }
+}
+
+const ONE_BUFFER_EACH: &str = "pass one buffer for each memory, in order of declaration";
+const ONE_SCALAR_EACH: &str = "pass one scalar for each that the kernel declares, in order of declaration";
+
+/// Refuses a scalar of another type, and one of which too many iterations follow.
+fn check_scalar(
+    executable: &Executable,
+    name: &str,
+    dtype: DType,
+    scalar: ScalarValue,
+) -> Result<(), Diagnostic> {
+    if scalar.dtype() != dtype {
+        let text = format!("the scalar `{name}` is {dtype}, and its value is {}", scalar.dtype());
+        let number = if dtype.is_float() { "1.0" } else { "1" };
+        return Err(Diagnostic::invalid(text).help(format!("pass numbers like {number}{dtype}")));
+    }
+    match scalar {
+        ScalarValue::I32(value) => executable.check_scalar(name, value.into()),
+        _ => Ok(()),
     }
 }
 

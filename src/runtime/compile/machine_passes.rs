@@ -4,7 +4,6 @@
 use super::Compilation;
 use crate::codegen::lower::{self, preload};
 use crate::codegen::machine::MachineBody;
-use crate::codegen::machine::allocate::RegisterLimits;
 use crate::codegen::machine::branches::drop_branches_to_next;
 use crate::codegen::machine::check::{
     Allocated, MachineFault, check_allocation, check_hazards, check_operands, check_replay, check_waits,
@@ -119,28 +118,6 @@ impl Compilation<'_> {
             faults.extend(check_replay(&self.machine.body));
         }
         faults
-    }
-
-    fn xnack(&self) -> Xnack {
-        if self.options.target_id().may_retry() { Xnack::MayBeOn } else { Xnack::Off }
-    }
-
-    /// The most registers of a wave: the target's number if all waves of a workgroup are to be resident, and
-    /// the author's limit.
-    fn limits(&self) -> Result<RegisterLimits, Diagnostic> {
-        let target = self.options.target();
-        let waves = self.fact::<Geometry>()?.wave_count();
-        let waves_per_simd = waves.div_ceil(target.simds_per_compute_unit).max(1);
-        let resident = target.vgpr_file / waves_per_simd / target.vgpr_granule * target.vgpr_granule;
-        Ok(RegisterLimits {
-            sgprs: target.addressable_sgprs,
-            vgprs: target.addressable_vgprs,
-            agprs: target.addressable_agprs(),
-            accumulation: target.agprs,
-            vectors: self.options.vgpr_limit().map_or(resident, |limit| limit.min(resident)),
-            scratch_bytes: RegisterLimits::MAX.scratch_bytes,
-            flat_scratch: target.flat_scratch,
-        })
     }
 }
 

@@ -8,10 +8,12 @@
 //! - `pool`: memory of machine passes, reused between compilations
 //! - `reasons`: why the machine code waits where it does
 //! - `attempts`: what is compiled once more, in another way
+//! - `facts`: what the others ask about the kernel and the target
 //! - `faults`: faults for the author when the machine lacks something or the options deny something
 //! - `object`, `launch`, `report`: the contents of the code object, the executable and the report
 
 mod attempts;
+mod facts;
 mod faults;
 mod launch;
 mod machine_passes;
@@ -20,11 +22,8 @@ mod pool;
 mod reasons;
 mod report;
 
-use std::any::type_name;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-
-use bevy_ecs::prelude::*;
 
 pub use self::machine_passes::MACHINE_PASSES;
 use self::object::CodeObject;
@@ -39,9 +38,8 @@ use crate::codegen::machine::branches::{BRANCH_REACH, CodeError, encode_body};
 use crate::codegen::machine::islands::add_islands;
 use crate::codegen::machine::text;
 use crate::codegen::target::{Feature, Target};
-use crate::ir::diagnostic::{Diagnostic, Kind, Location};
-use crate::ir::kernel::{Kernel, Locations};
-use crate::passes::facts::{Geometry, ScheduledLoops};
+use crate::ir::diagnostic::{Diagnostic, Kind};
+use crate::ir::kernel::Kernel;
 use crate::passes::options::{KernargPreload, Options};
 use crate::passes::workspace::{Verify, Workspace};
 
@@ -167,13 +165,6 @@ impl Compilation<'_> {
         self.executable(object)
     }
 
-    /// Whether some loop has a schedule that is not the author's own, so that a simpler one may fit better.
-    fn has_found_schedule(&self) -> bool {
-        let scheduled = self.workspace.world.get::<ScheduledLoops>(self.workspace.root);
-        let is_authors = self.options.requested_schedule().strategy().option().is_none();
-        scheduled.is_some_and(|loops| loops.applied != "none") && !is_authors
-    }
-
     /// Runs a phase and notes how long it took.
     fn timed<R>(&mut self, name: &'static str, phase: impl FnOnce(&mut Self) -> R) -> R {
         let start = Instant::now();
@@ -282,21 +273,5 @@ impl Compilation<'_> {
             },
         };
         Ok(Executable { inner: Arc::new(inner) })
-    }
-
-    /// A fact about the whole kernel that passes have found.
-    fn fact<C: Component>(&self) -> Result<&C, Diagnostic> {
-        let text = || format!("the kernel has no {}", type_name::<C>());
-        self.workspace.world.get::<C>(self.workspace.root).ok_or_else(|| Diagnostic::bug(text()))
-    }
-
-    /// Work-items of a workgroup along the axes of the grid: waves lie one after the other on the first axis.
-    fn block(&self) -> Result<[u32; 3], Diagnostic> {
-        Ok([64 * self.fact::<Geometry>()?.wave_count(), 1, 1])
-    }
-
-    /// Where the author wrote the node with this location number.
-    fn location(&self, source: u32) -> Option<Location> {
-        self.workspace.world.get::<Locations>(self.workspace.root)?.get(source)
     }
 }
