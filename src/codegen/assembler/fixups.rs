@@ -102,27 +102,11 @@ fn one(
     };
     let place = (addresses[fixup.section] as i64).wrapping_add(fixup.offset as i64);
     let is_loaded = sections[fixup.section].is_loaded();
-    let unresolved =
-        || InstructionFault::Other("an address here needs a relocation, which is not supported".to_owned());
     let (offset, bits, size) = match fixup.kind {
         FixupKind::Branch => (fixup.offset, branch(value, address(value).wrapping_sub(place + 4))?, 2),
         FixupKind::Literal(variant) => {
             let distance = address(value).wrapping_sub(place);
-            let bits = match (variant, value.section) {
-                (None, None) => fitting(value.offset, 4)?,
-                (None, Some(_)) if !is_distance(&fixup.expression) => return Err(unresolved()),
-                (Some(Variant::Rel32Low) | None, Some(_)) => distance,
-                (Some(Variant::Rel32High), Some(_)) => distance >> 32,
-                (Some(Variant::Rel64), _) => {
-                    return Err(InstructionFault::Other("a literal holds 32 bits".to_owned()));
-                }
-                (Some(_), None) => {
-                    return Err(InstructionFault::Other(
-                        "the distance to a number is not defined".to_owned(),
-                    ));
-                }
-            };
-            (fixup.offset, bits, 4)
+            (fixup.offset, literal(variant, value, distance, &fixup.expression)?, 4)
         }
         FixupKind::Data(size) if value.section.is_none() || !is_loaded => {
             (fixup.offset, fitting(address(value), size)?, size)
@@ -138,9 +122,7 @@ fn one(
         FixupKind::Distance if value.section.is_some() => {
             (fixup.offset, address(value).wrapping_sub(place), 8)
         }
-        FixupKind::Distance => {
-            return Err(InstructionFault::Other("the distance to a number is not defined".to_owned()));
-        }
+        FixupKind::Distance => return Err(undefined_distance()),
         FixupKind::Entry => {
             const FIELD: usize = 16;
             if value.section.is_none() {
@@ -182,6 +164,31 @@ fn distance_of_sections(
         _ => Err(InstructionFault::NotConstant),
     };
     Ok(ExpressionValue::number(address(to)?.wrapping_sub(address(from)?)))
+}
+
+/// The 32 bits of a literal `distance` bytes before what it names.
+fn literal(
+    variant: Option<Variant>,
+    value: ExpressionValue,
+    distance: i64,
+    expression: &Expression,
+) -> Result<i64, InstructionFault> {
+    match (variant, value.section) {
+        (None, None) => fitting(value.offset, 4),
+        (None, Some(_)) if !is_distance(expression) => Err(unresolved()),
+        (Some(Variant::Rel32Low) | None, Some(_)) => Ok(distance),
+        (Some(Variant::Rel32High), Some(_)) => Ok(distance >> 32),
+        (Some(Variant::Rel64), _) => Err(InstructionFault::Other("a literal holds 32 bits".to_owned())),
+        (Some(_), None) => Err(undefined_distance()),
+    }
+}
+
+fn unresolved() -> InstructionFault {
+    InstructionFault::Other("an address here needs a relocation, which is not supported".to_owned())
+}
+
+fn undefined_distance() -> InstructionFault {
+    InstructionFault::Other("the distance to a number is not defined".to_owned())
 }
 
 /// simm16: a number stands for itself.

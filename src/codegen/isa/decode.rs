@@ -226,15 +226,28 @@ struct FieldReader {
 impl FieldReader {
     /// Immediate and modifiers.
     fn rest(&mut self) {
-        let word = self.word;
-        let info = self.inst.op.info();
-        let read = |range: BitRange| range.read(word);
-        let set = |range: BitRange, yes: Modifiers| match range.read(word) {
-            0 => Modifiers::new(),
-            _ => yes,
+        (self.inst.imm, self.inst.modifiers) = match self.encoding {
+            Encoding::Vop3a | Encoding::Vop3b | Encoding::Vop3p | Encoding::Mai | Encoding::MaiScaled => {
+                self.vector_rest()
+            }
+            Encoding::Sopk | Encoding::Sopc | Encoding::Sopp => self.scalar_rest(),
+            Encoding::Exp | Encoding::Vintrp => self.graphics_rest(),
+            Encoding::Smem | Encoding::Flat | Encoding::Ds => self.memory_rest(),
+            Encoding::Mubuf | Encoding::Mtbuf | Encoding::Mimg => self.buffer_rest(),
+            _ => (0, Modifiers::new()),
         };
-        let none = Modifiers::new();
+    }
+
+    /// A modifier if its bit is set.
+    fn set(&self, range: BitRange, yes: Modifiers) -> Modifiers {
+        if range.read(self.word) == 0 { Modifiers::new() } else { yes }
+    }
+
+    /// Those of scalar instructions.
+    fn scalar_rest(&self) -> (u32, Modifiers) {
+        let (info, none) = (self.inst.op.info(), Modifiers::new());
         let mut imm = 0;
+        let read = |range: BitRange| range.read(self.word);
         let modifiers = match self.encoding {
             Encoding::Sopk if self.inst.op == Opcode::SSetregImm32B32 => none.hwreg(read(SIMM16)),
             Encoding::Sopc if info.takes_immediate() => {
@@ -245,6 +258,18 @@ impl FieldReader {
                 imm = if info.takes_immediate() { read(SIMM16) } else { 0 };
                 none
             }
+            _ => none,
+        };
+        (imm, modifiers)
+    }
+
+    /// Those of long vector and matrix instructions.
+    fn vector_rest(&self) -> (u32, Modifiers) {
+        let (info, none) = (self.inst.op.info(), Modifiers::new());
+        let mut imm = 0;
+        let read = |range: BitRange| range.read(self.word);
+        let set = |range: BitRange, yes: Modifiers| self.set(range, yes);
+        let modifiers = match self.encoding {
             Encoding::Vop3a if matches!(info.meaning, Meaning::Vector(Calc::BitOperation3, _)) => {
                 let table = read(vop::NEG) | read(vop::ABS) << 3 | read(vop::OMOD) << 6;
                 none.bitop3(table).op_sel(read(vop::OP_SEL))
@@ -281,14 +306,26 @@ impl FieldReader {
             }
             Encoding::Mai => none.cbsz(read(vop::CBSZ)).abid(read(vop::ABID)).blgp(read(vop::BLGP)),
             Encoding::MaiScaled => none.cbsz(read(vop::CBSZ)).blgp(read(vop::BLGP)),
+            _ => none,
+        };
+        (imm, modifiers)
+    }
+
+    /// Those of instructions of memory, without buffers and images.
+    fn memory_rest(&self) -> (u32, Modifiers) {
+        let (info, none) = (self.inst.op.info(), Modifiers::new());
+        let mut imm = 0;
+        let read = |range: BitRange| range.read(self.word);
+        let set = |range: BitRange, yes: Modifiers| self.set(range, yes);
+        let modifiers = match self.encoding {
             Encoding::Smem => {
-                if memory::SMEM_IMM.read(word) != 0 && info.takes_immediate() {
-                    imm = memory::SMEM_OFFSET.read_signed(word);
+                if memory::SMEM_IMM.read(self.word) != 0 && info.takes_immediate() {
+                    imm = memory::SMEM_OFFSET.read_signed(self.word);
                 }
-                let beside = memory::SMEM_SGPR_ENABLE.read(word) & memory::SMEM_IMM.read(word) != 0;
+                let beside = memory::SMEM_SGPR_ENABLE.read(self.word) & memory::SMEM_IMM.read(self.word) != 0;
                 let is_zero = beside && imm == 0 && info.takes_immediate();
                 let probe = match info.meaning {
-                    Meaning::ProbeAddress => self.encoding.layout().field(Field::Dst).read(word),
+                    Meaning::ProbeAddress => self.encoding.layout().field(Field::Dst).read(self.word),
                     _ => 0,
                 };
                 let zero = if is_zero { none.zero_offset() } else { none };
@@ -298,6 +335,28 @@ impl FieldReader {
                 imm = if info.takes_immediate() { read(memory::DS_OFFSET) } else { 0 };
                 if info.format == Format::Gws { none } else { set(memory::DS_GDS, none.gds()) }
             }
+            Encoding::Flat => {
+                imm = match info.format {
+                    Format::Flat | Format::FlatRtn => read(memory::FLAT_OFFSET),
+                    _ => memory::GLOBAL_OFFSET.read_signed(self.word),
+                };
+                let sc0 = if info.format.returns() { none } else { none.sc0() };
+                set(memory::FLAT_SC0, sc0)
+                    .union(set(memory::FLAT_SC1, none.sc1()))
+                    .union(set(memory::FLAT_NT, none.nt()))
+            }
+            _ => none,
+        };
+        (imm, modifiers)
+    }
+
+    /// Those of buffers and images.
+    fn buffer_rest(&self) -> (u32, Modifiers) {
+        let (info, none) = (self.inst.op.info(), Modifiers::new());
+        let mut imm = 0;
+        let read = |range: BitRange| range.read(self.word);
+        let set = |range: BitRange, yes: Modifiers| self.set(range, yes);
+        let modifiers = match self.encoding {
             Encoding::Mubuf => {
                 imm = if info.takes_immediate() { read(memory::MUBUF_OFFSET) } else { 0 };
                 let sc0 = if info.format.returns() { none } else { none.sc0() };
@@ -328,6 +387,17 @@ impl FieldReader {
                 .union(set(memory::IMAGE_LWE, none.lwe()))
                 .union(set(memory::IMAGE_D16, none.d16()))
                 .union(self.tfe(memory::IMAGE_TFE)),
+            _ => none,
+        };
+        (imm, modifiers)
+    }
+
+    /// Those of exports and interpolation.
+    fn graphics_rest(&self) -> (u32, Modifiers) {
+        let (info, none) = (self.inst.op.info(), Modifiers::new());
+        let mut imm = 0;
+        let read = |range: BitRange| range.read(self.word);
+        let modifiers = match self.encoding {
             Encoding::Exp => {
                 imm = read(graphics::TARGET);
                 none.export_flags(read(graphics::EXPORT_FLAGS))
@@ -336,20 +406,9 @@ impl FieldReader {
                 imm = read(graphics::ATTRIBUTE);
                 none.parameter(if info.operands.len() == 1 { read(graphics::PARAMETER) } else { 0 })
             }
-            Encoding::Flat => {
-                imm = match info.format {
-                    Format::Flat | Format::FlatRtn => read(memory::FLAT_OFFSET),
-                    _ => memory::GLOBAL_OFFSET.read_signed(word),
-                };
-                let sc0 = if info.format.returns() { none } else { none.sc0() };
-                set(memory::FLAT_SC0, sc0)
-                    .union(set(memory::FLAT_SC1, none.sc1()))
-                    .union(set(memory::FLAT_NT, none.nt()))
-            }
             _ => none,
         };
-        self.inst.imm = imm;
-        self.inst.modifiers = modifiers;
+        (imm, modifiers)
     }
 
     /// The bit is the register file's where the files are one, and has no meaning in instructions without

@@ -439,6 +439,21 @@ impl Statement<'_> {
         Ok(())
     }
 
+    /// The modifiers with the signs that are written at sources.
+    fn with_signs(&self) -> Modifiers {
+        let (info, mut m) = (self.op.info(), self.inst.modifiers);
+        for (source, spec) in self.places.iter().zip(info.operands) {
+            let Some((_, source)) = source else { continue };
+            let bit = spec.field.source_bit();
+            let set = |wanted: bool| if wanted { bit } else { 0 };
+            if !source.is_plain() && info.format.has_signs() {
+                m = m.neg(m.get_neg() | set(source.negate)).abs(m.get_abs() | set(source.absolute));
+                m = m.sign_extend(m.get_sign_extend() | set(source.extend));
+            }
+        }
+        m
+    }
+
     /// The encoding that the suffix or the modifiers ask for.
     fn take_form(
         &mut self,
@@ -459,16 +474,7 @@ impl Statement<'_> {
         };
         let wrong = dpp.is_some() && form != MnemonicForm::Dpp
             || (sdwa.is_some() || extends) && form != MnemonicForm::Sdwa;
-        let mut m = self.inst.modifiers;
-        for (source, spec) in self.places.iter().zip(info.operands) {
-            let Some((_, source)) = source else { continue };
-            let bit = spec.field.source_bit();
-            let set = |wanted: bool| if wanted { bit } else { 0 };
-            if !source.is_plain() && info.format.has_signs() {
-                m = m.neg(m.get_neg() | set(source.negate)).abs(m.get_abs() | set(source.absolute));
-                m = m.sign_extend(m.get_sign_extend() | set(source.extend));
-            }
-        }
+        let mut m = self.with_signs();
         match form {
             _ if wrong => return Err(fault(suffix(form, dpp.is_some()))),
             MnemonicForm::Any | MnemonicForm::Short if self.absorb_signs(&mut m)? => {}

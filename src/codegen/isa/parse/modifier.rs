@@ -367,12 +367,7 @@ impl<'a> Tail<'a> {
             ExportFlag(flag) => m.export_flags(m.get_export_flags() | flag),
             Clamp => m.clamp(),
             Multiply | Divide => {
-                const FACTORS: [Omod; 3] = [Omod::None, Omod::Mul2, Omod::Mul4];
-                const DIVISORS: [Omod; 2] = [Omod::None, Omod::Div2];
-                let omod = match kind {
-                    Multiply => FACTORS[self.choice(cursor, "mul", &[1, 2, 4])?],
-                    _ => DIVISORS[self.choice(cursor, "div", &[1, 2])?],
-                };
+                let omod = self.output_modifier(kind, cursor)?;
                 self.has_neutral_omod |= omod == Omod::None;
                 m.omod(omod)
             }
@@ -394,6 +389,16 @@ impl<'a> Tail<'a> {
             DstSelect | DstUnused | SrcSelect(_) => return self.parts(kind, cursor),
         };
         Ok(())
+    }
+
+    /// `mul:2`, `div:2`
+    fn output_modifier(&self, kind: ModifierKind, cursor: &mut StatementCursor) -> Result<Omod, LineError> {
+        const FACTORS: [Omod; 3] = [Omod::None, Omod::Mul2, Omod::Mul4];
+        const DIVISORS: [Omod; 2] = [Omod::None, Omod::Div2];
+        Ok(match kind {
+            Multiply => FACTORS[self.choice(cursor, "mul", &[1, 2, 4])?],
+            _ => DIVISORS[self.choice(cursor, "div", &[1, 2])?],
+        })
     }
 
     fn number(

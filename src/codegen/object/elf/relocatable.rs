@@ -90,35 +90,17 @@ pub(super) fn write(parts: ObjectParts<'_>) -> gimli::write::Result<Vec<u8>> {
         relocation(&mut entries, place, R_AMDGPU_REL64, function, ENTRY_OFFSET as i64);
     }
     let mut tables = vec![(".rela.rodata", rodata, entries.0)];
-    for (id, index, relocations) in &debug {
-        let mut table = OutputBytes(Vec::new());
-        for at in relocations {
-            let symbol = match at.target {
-                RelocationTarget::Symbol(_) => text_symbol,
-                RelocationTarget::Section(target) => {
-                    let found = debug.iter().position(|(id, ..)| *id == target);
-                    found.map_or(text_symbol, |found| debug_symbols[found])
-                }
-            };
-            let kind = if at.size == 8 { R_AMDGPU_ABS64 } else { R_AMDGPU_ABS32 };
-            relocation(&mut table, at.offset as u64, kind, symbol, at.addend);
-        }
-        if !table.0.is_empty() {
-            tables.push((table_name(*id), *index, table.0));
-        }
+    let symbol_of = |target: RelocationTarget| {
+        let section = debug.iter().position(|(id, ..)| target == RelocationTarget::Section(*id));
+        section.map_or(text_symbol, |section| debug_symbols[section])
+    };
+    for (id, index, relocations) in debug.iter().filter(|(.., relocations)| !relocations.is_empty()) {
+        tables.push((table_name(*id), *index, relocation_table(relocations, symbol_of)));
     }
     // Every table names the symbol table that follows them all.
     let symtab = Index(image.next().0 + tables.len() as u16);
     for (name, of, table) in tables {
-        let kind = SectionKind::Rela;
-        let section = SectionHeader {
-            name: Cow::Borrowed(name),
-            kind,
-            flags: INFO_LINK,
-            align: 8,
-            entry_size: RELOCATION_SIZE,
-        };
-        let index = image.add(section, &table);
+        let index = image.add(table_header(name), &table);
         image.link(index, symtab, of.0.into());
     }
     let added = image.add(SYMTAB, &symbols.bytes);
@@ -126,6 +108,26 @@ pub(super) fn write(parts: ObjectParts<'_>) -> gimli::write::Result<Vec<u8>> {
     let strtab = image.add(STRTAB, &parts.strings);
     image.link(symtab, strtab, locals);
     Ok(image.finish(&header, &[]))
+}
+
+fn table_header(name: &'static str) -> SectionHeader {
+    SectionHeader {
+        name: Cow::Borrowed(name),
+        kind: SectionKind::Rela,
+        flags: INFO_LINK,
+        align: 8,
+        entry_size: RELOCATION_SIZE,
+    }
+}
+
+/// The relocations of a debug section.
+fn relocation_table(relocations: &[Relocation], symbol: impl Fn(RelocationTarget) -> u32) -> Vec<u8> {
+    let mut table = OutputBytes(Vec::new());
+    for at in relocations {
+        let kind = if at.size == 8 { R_AMDGPU_ABS64 } else { R_AMDGPU_ABS32 };
+        relocation(&mut table, at.offset as u64, kind, symbol(at.target), at.addend);
+    }
+    table.0
 }
 
 fn relocation(table: &mut OutputBytes, place: u64, kind: u32, symbol: u32, addend: i64) {
