@@ -82,26 +82,9 @@ impl Job {
                 (standard_input::title(&arguments.kernel).to_owned(), "", parts, Some(source))
             }
         };
-        let known = kernel.symbols();
         let mut options = Options::new(first).global_to_shared(global_to_shared(arguments));
-        let dynamic: Vec<Symbol> = arguments.dynamic.iter().map(|name| Symbol::new(name.trim())).collect();
-        for &symbol in &dynamic {
-            check_known(&known, symbol)
-                .map_err(|fault| fault.note(format!("--dynamic {symbol} leaves it open"), None))
-                .map_err(|fault| Failure::usage(fault).with_source(source.as_ref()))?;
-            options = options.dynamic_by(symbol, SetBy::Argument(format!("--dynamic {symbol}").into()));
-        }
-        for (symbol, value, by) in &bound.0 {
-            check_known(&known, *symbol)
-                .map_err(|fault| match by {
-                    SetBy::Argument(argument) => fault.note(format!("{argument} sets it"), None),
-                    _ => fault,
-                })
-                .map_err(|fault| Failure::usage(fault).with_source(source.as_ref()))?;
-            if !dynamic.contains(symbol) {
-                options = options.set_by(*symbol, *value, by.clone());
-            }
-        }
+        options = bind_symbols(options, &kernel, &bound, arguments)
+            .map_err(|fault| Failure::usage(fault).with_source(source.as_ref()))?;
         if arguments.fast_math {
             options = options.fast_math();
         }
@@ -161,6 +144,32 @@ impl Job {
         let phases = phases.into_iter().map(|(name, times)| (name, median(times))).collect();
         Ok((executable, Times { first, total: median(totals), phases }))
     }
+}
+
+/// The options with the symbols that arguments set or leave open.
+fn bind_symbols(
+    mut options: Options,
+    kernel: &Kernel,
+    bound: &Bound,
+    arguments: &KernelArguments,
+) -> Result<Options, Diagnostic> {
+    let known = kernel.symbols();
+    let dynamic: Vec<Symbol> = arguments.dynamic.iter().map(|name| Symbol::new(name.trim())).collect();
+    for &symbol in &dynamic {
+        check_known(&known, symbol)
+            .map_err(|fault| fault.note(format!("--dynamic {symbol} leaves it open"), None))?;
+        options = options.dynamic_by(symbol, SetBy::Argument(format!("--dynamic {symbol}").into()));
+    }
+    for (symbol, value, by) in &bound.0 {
+        check_known(&known, *symbol).map_err(|fault| match by {
+            SetBy::Argument(argument) => fault.note(format!("{argument} sets it"), None),
+            _ => fault,
+        })?;
+        if !dynamic.contains(symbol) {
+            options = options.set_by(*symbol, *value, by.clone());
+        }
+    }
+    Ok(options)
 }
 
 /// The middle one.

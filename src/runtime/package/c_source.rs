@@ -77,6 +77,7 @@ pub(super) fn header(kernels: &[BuiltKernel], name: &str) -> String {
     for kernel in kernels {
         arguments(&mut out, kernel);
         grid(&mut out, kernel);
+        launch(&mut out, kernel);
     }
     // Writing to a string cannot fail.
     let _ = writeln!(out, "\n#endif");
@@ -137,7 +138,7 @@ fn arguments(out: &mut String, kernel: &BuiltKernel) {
     }
 }
 
-/// The functions that compute a kernel's grid and launch it.
+/// The function that computes a kernel's grid.
 fn grid(out: &mut String, kernel: &BuiltKernel) {
     let executable = kernel.first();
     let launch = executable.launch_expressions();
@@ -164,32 +165,7 @@ fn grid(out: &mut String, kernel: &BuiltKernel) {
          sizes, else 1. */\n\
          static inline int {name}_grid(const {name}_arguments *arguments, uint32_t grid[3])\n{{"
     );
-    for (parameter, field) in executable.parameters().iter().zip(&names) {
-        let limits = match parameter {
-            Parameter::Symbol { .. } => Some((0, i64::from(i32::MAX))),
-            // Scalars on which iterations depend.
-            Parameter::Scalar { name, .. } => {
-                launch.counted.iter().find(|(symbol, _)| *symbol.name() == **name).map(|counted| counted.1)
-            }
-            Parameter::Buffer { .. } | Parameter::Log { .. } => None,
-        };
-        if let Some((least, most)) = limits {
-            let _ = writeln!(
-                out,
-                "    if (arguments->{field} < {least} || arguments->{field} > {most})\n        return 0;"
-            );
-        }
-    }
-    for (symbol, assumption) in &launch.assumptions {
-        if let Some(size) = size_name(executable, &names, *symbol) {
-            let fails = match assumption {
-                Assumption::Divisible(by) => format!("arguments->{size} % {by} != 0"),
-                Assumption::AtLeast(least) => format!("arguments->{size} < {least}"),
-                Assumption::AtMost(most) => format!("arguments->{size} > {most}"),
-            };
-            let _ = writeln!(out, "    if ({fails})\n        return 0;");
-        }
-    }
+    size_checks(out, executable, &names);
     for &limited in launch.reaches.iter().chain(&launch.numbered) {
         let _ = writeln!(out, "    if ({} > INT32_MAX)\n        return 0;", wide(limited));
     }
@@ -210,7 +186,44 @@ fn grid(out: &mut String, kernel: &BuiltKernel) {
          counts[axis] == 0;\n    }}\n    if (empty && !nothing)\n        return 0;\n    if (empty)\n        \
          grid[0] = grid[1] = grid[2] = 0;\n    (void)arguments;\n    return 1;\n}}"
     );
-    let aliases = aliases(kernel, &names);
+}
+
+/// The conditions on single sizes and scalars with which a kernel can be launched.
+fn size_checks(out: &mut String, executable: &Executable, names: &[String]) {
+    let launch = executable.launch_expressions();
+    for (parameter, field) in executable.parameters().iter().zip(names) {
+        let limits = match parameter {
+            Parameter::Symbol { .. } => Some((0, i64::from(i32::MAX))),
+            // Scalars on which iterations depend.
+            Parameter::Scalar { name, .. } => {
+                launch.counted.iter().find(|(symbol, _)| *symbol.name() == **name).map(|counted| counted.1)
+            }
+            Parameter::Buffer { .. } | Parameter::Log { .. } => None,
+        };
+        if let Some((least, most)) = limits {
+            let _ = writeln!(
+                out,
+                "    if (arguments->{field} < {least} || arguments->{field} > {most})\n        return 0;"
+            );
+        }
+    }
+    for (symbol, assumption) in &launch.assumptions {
+        if let Some(size) = size_name(executable, names, *symbol) {
+            let fails = match assumption {
+                Assumption::Divisible(by) => format!("arguments->{size} % {by} != 0"),
+                Assumption::AtLeast(least) => format!("arguments->{size} < {least}"),
+                Assumption::AtMost(most) => format!("arguments->{size} > {most}"),
+            };
+            let _ = writeln!(out, "    if ({fails})\n        return 0;");
+        }
+    }
+}
+
+/// The function that launches a kernel.
+fn launch(out: &mut String, kernel: &BuiltKernel) {
+    let executable = kernel.first();
+    let name = &kernel.name;
+    let aliases = aliases(kernel, &argument_names(executable));
     let [x, y, z] = executable.block();
     let _ = writeln!(
         out,

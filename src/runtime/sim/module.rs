@@ -99,21 +99,8 @@ impl Module {
 
     /// Puts a code object into memory.
     pub(super) fn load(memory: &mut DeviceMemory, target: TargetId, data: &[u8]) -> Result<Module, SimError> {
-        let wrong = |what: String| SimError::Object(what);
-        let data = decompress_bundle(data).map_err(|error| wrong(error.to_string()))?;
-        let data = object_for(&data, target).map_err(|error| match error {
-            BundleError::Empty | BundleError::Lacks { .. } => SimError::OtherTarget(error.to_string()),
-            _ => wrong(error.to_string()),
-        })?;
-        let object = ObjectFile::parse(data).map_err(|error| match error {
-            ObjectError::Target { .. } => SimError::OtherTarget(error.to_string()),
-            _ => wrong(error.to_string()),
-        })?;
-        if !object.target_id().runs_on(target) {
-            let is = object.target_id();
-            let what = format!("it is for {is}, the simulated device is a {target}");
-            return Err(SimError::OtherTarget(what));
-        }
+        let data = decompress_bundle(data).map_err(|error| SimError::Object(error.to_string()))?;
+        let (object, data) = object_of(&data, target)?;
         let start = object.segments.iter().map(|s| s.address).min().unwrap_or(0);
         let end = object.segments.iter().map(|s| s.address + s.memory_size).max().unwrap_or(0);
         let address = memory.allocate(end - start)?;
@@ -131,23 +118,7 @@ impl Module {
                     RelocationKind::Full64 => memory.write(place, &value.to_le_bytes())?,
                 }
             }
-            let mut codes = Vec::new();
-            for segment in object.segments.iter().filter(|s| s.executable) {
-                // With relocations applied, unlike the bytes in the file.
-                let mut bytes = vec![0; segment.bytes.len()];
-                memory.read(device(segment.address), &mut bytes)?;
-                let mut entries: Vec<u64> =
-                    object.kernels.iter().filter_map(|k| k.entry.checked_sub(segment.address)).collect();
-                entries.sort_unstable();
-                codes.push(CodeSegment {
-                    address: segment.address,
-                    bytes,
-                    device_address: device(segment.address),
-                    arch: target.arch,
-                    entries,
-                    program: OnceLock::new(),
-                });
-            }
+            let codes = code_segments(memory, &object, target.arch, device)?;
             let kernels = object
                 .kernels
                 .iter()
@@ -263,4 +234,48 @@ impl LoadedKernel {
 
 fn no_instruction(kernel: &str, address: u64) -> SimError {
     SimError::Object(format!("kernel `{kernel}` has no instruction at its entry {address:#x}"))
+}
+
+/// The code object for a target, and its bytes.
+fn object_of(data: &[u8], target: TargetId) -> Result<(ObjectFile<'_>, &[u8]), SimError> {
+    let data = object_for(data, target).map_err(|error| match error {
+        BundleError::Empty | BundleError::Lacks { .. } => SimError::OtherTarget(error.to_string()),
+        _ => SimError::Object(error.to_string()),
+    })?;
+    let object = ObjectFile::parse(data).map_err(|error| match error {
+        ObjectError::Target { .. } => SimError::OtherTarget(error.to_string()),
+        _ => SimError::Object(error.to_string()),
+    })?;
+    if !object.target_id().runs_on(target) {
+        let is = object.target_id();
+        let what = format!("it is for {is}, the simulated device is a {target}");
+        return Err(SimError::OtherTarget(what));
+    }
+    Ok((object, data))
+}
+
+/// The code of an object in memory, where relocations have been applied to it.
+fn code_segments(
+    memory: &DeviceMemory,
+    object: &ObjectFile<'_>,
+    arch: Arch,
+    device: impl Fn(u64) -> u64,
+) -> Result<Vec<CodeSegment>, SimError> {
+    let executable = object.segments.iter().filter(|s| s.executable);
+    let segments = executable.map(|segment| {
+        let mut bytes = vec![0; segment.bytes.len()];
+        memory.read(device(segment.address), &mut bytes)?;
+        let mut entries: Vec<u64> =
+            object.kernels.iter().filter_map(|k| k.entry.checked_sub(segment.address)).collect();
+        entries.sort_unstable();
+        Ok(CodeSegment {
+            address: segment.address,
+            bytes,
+            device_address: device(segment.address),
+            arch,
+            entries,
+            program: OnceLock::new(),
+        })
+    });
+    segments.collect()
 }

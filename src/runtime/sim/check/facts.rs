@@ -202,21 +202,7 @@ impl InstructionFacts {
         // registers.
         view.registers.iter_mut().for_each(|r| r.end = r.end.min(Operand::END));
         let info = view.info;
-        let (mut touched, mut written, mut ends) = ([0; 12], [0; 12], [0; 3]);
-        for r in &view.registers {
-            insert(&mut touched, r.first, r.end);
-            if r.is_written {
-                insert(&mut written, r.first, r.end);
-            }
-            let (file, start) = match r.first {
-                256..512 => (0, 256),
-                512.. => (1, 512),
-                _ => (2, 0),
-            };
-            if file < 2 || r.first < 102 && r.field.is_some() {
-                ends[file] = ends[file].max(r.end - start);
-            }
-        }
+        let (touched, written, ends) = register_sets(&view.registers);
         let counted = info.counter != Counter::None && info.meaning != Meaning::LdsNop;
         // LLVM counts it since pull request 220694. Waits that we insert do not rely on that.
         let invalidates = info.meaning == Meaning::CacheInvalidate && arch.has_scope_bits();
@@ -224,22 +210,6 @@ impl InstructionFacts {
             true => info.counter,
             false if invalidates => Counter::Vm,
             false => Counter::None,
-        };
-        let kind = match info.meaning {
-            Meaning::Wait => Treatment::Wait(WaitCounts::from_imm(inst.imm)),
-            Meaning::Barrier => Treatment::Barrier,
-            Meaning::GlobalBarrier => Treatment::GridBarrier,
-            Meaning::EndProgram | Meaning::EndProgramSaved => Treatment::End,
-            _ if counted => Treatment::Memory,
-            _ => Treatment::Plain,
-        };
-        let order = match info.unit {
-            Unit::Vmem => CompletionOrder::Vector,
-            Unit::Lds if view.is_gds() => CompletionOrder::Gds,
-            Unit::Lds => CompletionOrder::Lds,
-            Unit::Smem => CompletionOrder::Scalar,
-            Unit::Flat => CompletionOrder::Flat,
-            _ => CompletionOrder::Message,
         };
         let atomic = info.meaning.effect() == Effect::Atomic;
         let scope = match info.unit {
@@ -252,9 +222,9 @@ impl InstructionFacts {
         InstructionFacts {
             touched: RegisterWords::of(&touched),
             written,
-            kind,
+            kind: treatment(&inst).unwrap_or(if counted { Treatment::Memory } else { Treatment::Plain }),
             counter,
-            order,
+            order: completion_order(&view),
             states: if inst.op == Opcode::SNop { (inst.imm & 15) + 1 } else { 1 },
             reach: pending(&view, arch),
             position: 0,
@@ -297,6 +267,48 @@ impl InstructionFacts {
         let lds = matches!(info.unit, Unit::Lds | Unit::Flat);
         let looks = self.is_guess || self.is_atomic() || self.polls.is_some();
         lds && (matches!(info.meaning, Meaning::AtomicReturn(..)) || looks && info.may_load())
+    }
+}
+
+/// The registers that are touched and written, and the ends of those of each file.
+fn register_sets(registers: &[UsedRegisters]) -> (RegisterBits, RegisterBits, [u32; 3]) {
+    let (mut touched, mut written, mut ends) = ([0; 12], [0; 12], [0; 3]);
+    for r in registers {
+        insert(&mut touched, r.first, r.end);
+        if r.is_written {
+            insert(&mut written, r.first, r.end);
+        }
+        let (file, start) = match r.first {
+            256..512 => (0, 256),
+            512.. => (1, 512),
+            _ => (2, 0),
+        };
+        if file < 2 || r.first < 102 && r.field.is_some() {
+            ends[file] = ends[file].max(r.end - start);
+        }
+    }
+    (touched, written, ends)
+}
+
+/// How a check treats an instruction that is neither a plain one nor one of memory.
+fn treatment(inst: &Inst) -> Option<Treatment> {
+    Some(match inst.op.info().meaning {
+        Meaning::Wait => Treatment::Wait(WaitCounts::from_imm(inst.imm)),
+        Meaning::Barrier => Treatment::Barrier,
+        Meaning::GlobalBarrier => Treatment::GridBarrier,
+        Meaning::EndProgram | Meaning::EndProgramSaved => Treatment::End,
+        _ => return None,
+    })
+}
+
+fn completion_order(view: &InstructionView<'_>) -> CompletionOrder {
+    match view.info.unit {
+        Unit::Vmem => CompletionOrder::Vector,
+        Unit::Lds if view.is_gds() => CompletionOrder::Gds,
+        Unit::Lds => CompletionOrder::Lds,
+        Unit::Smem => CompletionOrder::Scalar,
+        Unit::Flat => CompletionOrder::Flat,
+        _ => CompletionOrder::Message,
     }
 }
 

@@ -219,17 +219,22 @@ impl LdsShadow {
         self.last.resize(waves, Last::default());
     }
 
+    /// Notes that something in a range of bytes is accessed.
+    fn touch(&mut self, reach: (u64, u64)) {
+        let accessed = self.cells_of(reach.0, reach.1);
+        self.touched = match self.touched.is_empty() {
+            true => accessed,
+            false => self.touched.start.min(accessed.start)..self.touched.end.max(accessed.end),
+        };
+    }
+
     /// Judges and notes an access whose `lanes` lie inside.
     pub(super) fn access(&mut self, footprint: &Footprint, lanes: u64, by: &LdsAccessor<'_>) -> LdsVerdict {
         let mut judged = LdsVerdict::default();
         if lanes == 0 {
             return judged;
         }
-        let accessed = self.cells_of(by.reach.0, by.reach.1);
-        self.touched = match self.touched.is_empty() {
-            true => accessed,
-            false => self.touched.start.min(accessed.start)..self.touched.end.max(accessed.end),
-        };
+        self.touch(by.reach);
         // Whether any wave could conflict at all: usually everything is ordered by a barrier.
         let others = || (0..self.last.len()).filter(|&w| w != by.wave);
         let open_writes = others().any(|w| {
@@ -660,49 +665,11 @@ impl LdsShadow {
         judged: &mut LdsVerdict,
     ) {
         for cell in cells {
-            let (who, address) = (self.writer[cell], (cell << self.granule) as u64);
-            let conflict = |first: MemoryAccess, other_wave: usize, number: u32, clock: Clock| {
-                let lane = run.lane_of(address).0;
-                let reason = match other_wave == by.wave || number <= clock.issued {
-                    true => Unordered::NotWaited,
-                    false => Unordered::NoBarrier,
-                };
-                LdsConflict { lane, address, other_wave, number, first, reason }
-            };
-            let new = self.exact(run, access, by).map(|data| self.stored(&data, run.lane_of(address), by));
+            let at = (run, (cell << self.granule) as u64);
+            let new = self.exact(run, access, by).map(|data| self.stored(&data, run.lane_of(at.1), by));
             let is_repeated = new.is_some_and(|new| self.holds(cell, new));
-            if writes && who != NOBODY && !self.contested.holds(cell) {
-                let (wave, dma, atomic) = (usize::from(who & 0xf), who & BY_DMA != 0, who & BY_ATOMIC != 0);
-                let clock = if wave == by.wave { by.clock } else { by.known.of(by.wave, wave) };
-                let counter = if dma { VM } else { LGKM };
-                // LDS instructions of one wave are in order, and so are its loads to LDS; a load to LDS takes
-                // longer than LDS instructions before it (LLVM, SIInsertWaitcnts.cpp).
-                let own = wave == by.wave && (!dma || by.by_dma);
-                let both_atomic = atomic && by.meets > Meets::Nothing;
-                let number = self.written[cell];
-                let is_open = !own && !both_atomic && number > clock.over[counter];
-                let first = if atomic { MemoryAccess::Atomic } else { MemoryAccess::Store };
-                match access {
-                    _ if is_open && is_repeated => judged.repeat(conflict(first, wave, number, clock)),
-                    MemoryAccess::Load if is_open && self.earlier(cell).iter().any(|s| by.knows(s)) => {}
-                    _ if is_open => {
-                        let conflict = conflict(first, wave, number, clock);
-                        if !self.becomes_contested(cell, new, by, conflict) {
-                            judged.add(conflict);
-                        }
-                    }
-                    MemoryAccess::Load => {}
-                    _ if is_repeated => {}
-                    _ => {
-                        if let Some(&store) = self.earlier(cell).iter().find(|store| !by.knows(store)) {
-                            let clock = by.known.of(by.wave, store.wave);
-                            let conflict = conflict(first, store.wave, store.number, clock);
-                            if !self.becomes_contested(cell, new, by, conflict) {
-                                judged.add(conflict);
-                            }
-                        }
-                    }
-                }
+            if writes && self.writer[cell] != NOBODY && !self.contested.holds(cell) {
+                self.conflict_with_stores(cell, at, access, new, by, judged);
             }
             for wave in (0..self.last.len()).filter(|&wave| reads && wave != by.wave) {
                 // Who has read this value already reads the same with this store or without it.
@@ -711,14 +678,71 @@ impl LdsShadow {
                 let number = numbers[wave * self.cells + cell];
                 let clock = by.known.of(by.wave, wave);
                 if number > clock.over[LGKM] {
-                    judged.add(conflict(MemoryAccess::Load, wave, number, clock));
+                    judged.add(by.conflict(at, MemoryAccess::Load, (wave, number), clock));
                 }
             }
+        }
+    }
+
+    /// Judges an access to a cell that somebody has stored to.
+    fn conflict_with_stores(
+        &mut self,
+        cell: usize,
+        at: (&LaneRun, u64),
+        access: MemoryAccess,
+        new: Option<StoredCell>,
+        by: &LdsAccessor<'_>,
+        judged: &mut LdsVerdict,
+    ) {
+        let is_repeated = new.is_some_and(|new| self.holds(cell, new));
+        let who = self.writer[cell];
+        let (wave, dma, atomic) = (usize::from(who & 0xf), who & BY_DMA != 0, who & BY_ATOMIC != 0);
+        let clock = if wave == by.wave { by.clock } else { by.known.of(by.wave, wave) };
+        let counter = if dma { VM } else { LGKM };
+        // LDS instructions of one wave are in order, and so are its loads to LDS; a load to LDS takes longer
+        // than LDS instructions before it (LLVM, SIInsertWaitcnts.cpp).
+        let own = wave == by.wave && (!dma || by.by_dma);
+        let both_atomic = atomic && by.meets > Meets::Nothing;
+        let number = self.written[cell];
+        let is_open = !own && !both_atomic && number > clock.over[counter];
+        let first = if atomic { MemoryAccess::Atomic } else { MemoryAccess::Store };
+        let conflict = match access {
+            _ if is_open && is_repeated => {
+                judged.repeat(by.conflict(at, first, (wave, number), clock));
+                return;
+            }
+            MemoryAccess::Load if is_open && self.earlier(cell).iter().any(|s| by.knows(s)) => return,
+            _ if is_open => by.conflict(at, first, (wave, number), clock),
+            MemoryAccess::Load => return,
+            _ if is_repeated => return,
+            _ => {
+                let Some(&store) = self.earlier(cell).iter().find(|store| !by.knows(store)) else { return };
+                let clock = by.known.of(by.wave, store.wave);
+                by.conflict(at, first, (store.wave, store.number), clock)
+            }
+        };
+        if !self.becomes_contested(cell, new, by, conflict) {
+            judged.add(conflict);
         }
     }
 }
 
 impl LdsAccessor<'_> {
+    /// Its conflict at an address with the access `number` of a wave, of which it knows what `clock` says.
+    fn conflict(
+        &self,
+        (run, address): (&LaneRun, u64),
+        first: MemoryAccess,
+        (other_wave, number): (usize, u32),
+        clock: Clock,
+    ) -> LdsConflict {
+        let reason = match other_wave == self.wave || number <= clock.issued {
+            true => Unordered::NotWaited,
+            false => Unordered::NoBarrier,
+        };
+        LdsConflict { lane: run.lane_of(address).0, address, other_wave, number, first, reason }
+    }
+
     /// True if the access is ordered after a store of which the value is known, which are those by LDS
     /// instructions.
     fn knows(&self, store: &EarlierStore) -> bool {

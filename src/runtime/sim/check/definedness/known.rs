@@ -51,6 +51,11 @@ impl KnownBits {
         KnownBits { value: self.value & bits, undefined: self.undefined & bits }
     }
 
+    /// Its bits from number `count` on.
+    pub(super) fn without_lowest(self, count: u32) -> KnownBits {
+        KnownBits { value: self.value >> count, undefined: self.undefined >> count }
+    }
+
     /// Its lowest `width` bits, sign-extended.
     pub(super) fn sign_extended(self, width: u32) -> KnownBits {
         let unused = 64 - width;

@@ -205,10 +205,7 @@ impl DefinednessRule {
                 KnownBits::bit_by_bit(table::A | table::B, [left(a, b), c, zero], [0, 1, 2])
             }
             DefinednessRule::Multiply => kind.factor(a).times(kind.factor(b)),
-            DefinednessRule::MultiplyHigh => {
-                let product = kind.factor(a).times(kind.factor(b));
-                KnownBits { value: product.value >> 32, undefined: product.undefined >> 32 }
-            }
+            DefinednessRule::MultiplyHigh => kind.factor(a).times(kind.factor(b)).without_lowest(32),
             DefinednessRule::MultiplyAdd => {
                 kind.factor(a).times(kind.factor(b)).masked(low_bits(kind.width)).plus(c, zero)
             }
@@ -218,8 +215,7 @@ impl DefinednessRule {
             DefinednessRule::ShiftRightReversed => right(b, a),
             DefinednessRule::Field => self.field(kind, a, b.masked(31), c.masked(31)),
             DefinednessRule::PackedField => {
-                let count = KnownBits { value: b.value >> 16 & 0x7f, undefined: b.undefined >> 16 & 0x7f };
-                self.field(kind, a, b.masked(used), count)
+                self.field(kind, a, b.masked(used), b.without_lowest(16).masked(0x7f))
             }
             DefinednessRule::FieldMask => KnownBits::of_all(0, &[a.masked(used), b.masked(used)]),
             DefinednessRule::Align(unit) => {

@@ -49,42 +49,20 @@ impl DefinednessFlow<'_> {
                 let [a, b] = [1, 2].map(|operand| self.known(&inst, operand, false));
                 let moved = KnownBits { value: a.value << n, undefined: a.undefined << n };
                 let sum = moved.plus(b, KnownBits::new(0));
-                let carry = KnownBits { value: sum.value >> 32, undefined: sum.undefined >> 32 };
+                let carry = sum.without_lowest(32);
                 let known = carry.undefined == 0 || carry.value & !carry.undefined != 0;
                 self.write_scalar(&inst, sum.masked(low_bits(32)), SccCondition::Known(known));
             }
             Meaning::ScalarPack(low, high) => {
                 let half = |operand: usize, half: Half| {
-                    let known = self.known(&inst, operand, false);
-                    let shift = half_shift(half);
-                    KnownBits { value: known.value >> shift, undefined: known.undefined >> shift }
-                        .masked(0xffff)
+                    self.known(&inst, operand, false).without_lowest(half_shift(half)).masked(0xffff)
                 };
                 let (low, high) = (half(1, low), half(2, high));
                 let undefined = low.undefined | high.undefined << 16;
                 self.write_scalar(&inst, KnownBits { value: 0, undefined }, SccCondition::Known(true));
             }
-            Meaning::ScalarCompare(condition, element) => {
-                let [a, b] = [0, 1].map(|operand| self.known(&inst, operand, wide(element)));
-                let signed = element == Element::I32;
-                self.set_condition(a.is_comparison_known(
-                    b,
-                    condition,
-                    32 * u32::from(element.registers()),
-                    signed,
-                ));
-            }
-            Meaning::CompareImmediate(condition, element) => {
-                let signed = element == Element::I32;
-                let imm = if signed { imm } else { imm.masked(0xffff) };
-                let known = self.known(&inst, 0, false).is_comparison_known(imm, condition, 32, signed);
-                self.set_condition(known);
-            }
-            Meaning::ScalarBitCompare(_) => {
-                let wide = inst.width(0) == 2;
-                let (value, bit) = (self.known(&inst, 0, wide), self.known(&inst, 1, false));
-                let bit = bit.masked(if wide { 63 } else { 31 });
-                self.set_condition(bit.undefined == 0 && value.undefined >> bit.value & 1 == 0);
+            Meaning::ScalarCompare(..) | Meaning::CompareImmediate(..) | Meaning::ScalarBitCompare(_) => {
+                self.set_condition(self.is_condition_known(&inst, meaning, imm));
             }
             Meaning::ScalarBitSet(_, element) => {
                 let (old, bit) = (self.known(&inst, 0, wide(element)), self.known(&inst, 1, false));
@@ -106,6 +84,28 @@ impl DefinednessFlow<'_> {
             }
             Meaning::SaveExec(calc) | Meaning::WriteExec(calc) => self.change_exec(&inst, calc),
             _ => self.write_scalar(&inst, KnownBits::nothing(0), SccCondition::Known(false)),
+        }
+    }
+
+    /// True if undefined bits do not change the result of a comparison.
+    fn is_condition_known(&self, inst: &Inst, meaning: Meaning, imm: KnownBits) -> bool {
+        match meaning {
+            Meaning::ScalarCompare(condition, element) => {
+                let registers = element.registers();
+                let [a, b] = [0, 1].map(|operand| self.known(inst, operand, registers == 2));
+                a.is_comparison_known(b, condition, 32 * u32::from(registers), element == Element::I32)
+            }
+            Meaning::CompareImmediate(condition, element) => {
+                let signed = element == Element::I32;
+                let imm = if signed { imm } else { imm.masked(0xffff) };
+                self.known(inst, 0, false).is_comparison_known(imm, condition, 32, signed)
+            }
+            _ => {
+                let wide = inst.width(0) == 2;
+                let (value, bit) = (self.known(inst, 0, wide), self.known(inst, 1, false));
+                let bit = bit.masked(if wide { 63 } else { 31 });
+                bit.undefined == 0 && value.undefined >> bit.value & 1 == 0
+            }
         }
     }
 
