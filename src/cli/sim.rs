@@ -95,19 +95,18 @@ pub fn sim(arguments: &Sim, files: &mut Files) -> Result<VerbOutcome, Failure> {
     let bar = progress("simulating");
     let mut results = SimulationResults::default();
     // Each mode starts from the same memory; the results are those of the first.
+    let first = ready()?;
     if ask.check {
-        let ready = ready()?;
         let options = CheckOptions { seed: ask.seed };
-        let report = ready.simulator.check(&ready.module, kernel, config, &ready.kernarg, &options);
+        let report = first.simulator.check(&first.module, kernel, config, &first.kernarg, &options);
         results.findings = Some(report.map_err(refuse)?);
-        results.outputs = ready.write_outputs()?;
     } else {
-        let ready = ready()?;
         let begin = Instant::now();
-        let stats = ready.simulator.launch(&ready.module, kernel, config, &ready.kernarg).map_err(refuse)?;
+        let stats = first.simulator.launch(&first.module, kernel, config, &first.kernarg).map_err(refuse)?;
         results.run = Some((stats, begin.elapsed()));
-        results.outputs = ready.write_outputs()?;
     }
+    results.outputs = first.write_outputs()?;
+    drop(first);
     if let Some(options) = time {
         let ready = ready()?;
         let report = ready.simulator.time(&ready.module, kernel, config, &ready.kernarg, &options);

@@ -121,29 +121,8 @@ fn launch(out: &mut String, kernel: &BuiltKernel) {
     let executable = kernel.first();
     let names = argument_names(executable);
     let arguments = || executable.parameters().iter().zip(&names);
+    documentation(out, kernel);
     // Writing to a string cannot fail.
-    let _ = writeln!(out, "\n/// A launch of `{}`, which `run` or `enqueue` starts.\n///", kernel.name);
-    for (parameter, name) in arguments() {
-        match parameter {
-            Parameter::Buffer { dtype, shape, strides, written, .. } => {
-                let shape: Vec<String> = shape.iter().map(size_text).collect();
-                let access = if *written { "written" } else { "read" };
-                let strided = if strides.is_empty() { "" } else { ", with strides" };
-                let _ = writeln!(out, "/// - `{name}`: {access}, {dtype} `[{}]`{strided}", shape.join(", "));
-            }
-            Parameter::Scalar { dtype, .. } => {
-                let _ = writeln!(out, "/// - `{name}`: {dtype}");
-            }
-            Parameter::Symbol { symbol, .. } if place_of(executable, *symbol).is_none() => {
-                let _ = writeln!(out, "/// - `{name}`: the size {}", comment_text(symbol.name()));
-            }
-            Parameter::Symbol { .. } | Parameter::Log { .. } => {}
-        }
-    }
-    let _ = writeln!(
-        out,
-        "///\n/// # Errors\n/// Sizes that do not go together, a device that the package has no code for, a damaged package."
-    );
     let _ = writeln!(
         out,
         "#[allow(dead_code, clippy::too_many_arguments)]\npub fn {}<'a>(\n    device: &'a Device,",
@@ -182,8 +161,43 @@ fn launch(out: &mut String, kernel: &BuiltKernel) {
     }
     let _ =
         writeln!(out, "    let launch = device.launch(package()?.executable({:?}, device)?);", kernel.name);
+    let calls = calls(executable, &names);
+    let _ = writeln!(out, "    Ok(launch{calls})\n}}");
+}
+
+/// What is said about the function.
+fn documentation(out: &mut String, kernel: &BuiltKernel) {
+    let executable = kernel.first();
+    // Writing to a string cannot fail.
+    let _ = writeln!(out, "\n/// A launch of `{}`, which `run` or `enqueue` starts.\n///", kernel.name);
+    for (parameter, name) in executable.parameters().iter().zip(argument_names(executable)) {
+        match parameter {
+            Parameter::Buffer { dtype, shape, strides, written, .. } => {
+                let shape: Vec<String> = shape.iter().map(size_text).collect();
+                let access = if *written { "written" } else { "read" };
+                let strided = if strides.is_empty() { "" } else { ", with strides" };
+                let _ = writeln!(out, "/// - `{name}`: {access}, {dtype} `[{}]`{strided}", shape.join(", "));
+            }
+            Parameter::Scalar { dtype, .. } => {
+                let _ = writeln!(out, "/// - `{name}`: {dtype}");
+            }
+            Parameter::Symbol { symbol, .. } if place_of(executable, *symbol).is_none() => {
+                let _ = writeln!(out, "/// - `{name}`: the size {}", comment_text(symbol.name()));
+            }
+            Parameter::Symbol { .. } | Parameter::Log { .. } => {}
+        }
+    }
+    let _ = writeln!(
+        out,
+        "///\n/// # Errors\n/// Sizes that do not go together, a device that the package has no code for, a damaged package."
+    );
+}
+
+/// The calls that give a launch its arguments.
+fn calls(executable: &Executable, names: &[String]) -> String {
     let mut calls = String::new();
-    for (parameter, name) in arguments() {
+    // Writing to a string cannot fail.
+    for (parameter, name) in executable.parameters().iter().zip(names) {
         let _ = match parameter {
             Parameter::Buffer { dtype, .. } if element(*dtype).is_some() => {
                 write!(calls, ".buffer({name}.buffer())")
@@ -194,7 +208,7 @@ fn launch(out: &mut String, kernel: &BuiltKernel) {
             Parameter::Log { .. } => Ok(()),
         };
     }
-    let _ = writeln!(out, "    Ok(launch{calls})\n}}");
+    calls
 }
 
 /// The geometry of a kernel's launches, for checks when the user's crate is compiled.

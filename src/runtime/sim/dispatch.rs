@@ -367,13 +367,7 @@ impl Dispatcher<'_> {
         while left > 0 {
             let (mut moved, mut stopped) = (false, true);
             // Each of the waves that can go on has one turn, in pieces.
-            let mut going = 0u64;
-            for (index, (wave, pace)) in waves.iter().zip(&mut *paces).enumerate() {
-                if wave.progress == Progress::Running {
-                    pace.begin(wave);
-                    going |= 1 << index;
-                }
-            }
+            let mut going = begin_turns(waves, paces);
             while going != 0 {
                 let first = going.trailing_zeros() as usize;
                 self.launch.check_time().map_err(|stopped| failure(first, waves[first].pc, stopped))?;
@@ -421,4 +415,16 @@ impl RunWorker {
         let (index, _) = busy.min_by_key(|(_, group)| group.number)?;
         self.aside.remove(index)
     }
+}
+
+/// Begins the turns of all waves that can go on; returns which these are.
+fn begin_turns(waves: &[Wave], paces: &mut [Pace]) -> u64 {
+    let mut going = 0u64;
+    for (index, (wave, pace)) in waves.iter().zip(paces).enumerate() {
+        if wave.progress == Progress::Running {
+            pace.begin(wave);
+            going |= 1 << index;
+        }
+    }
+    going
 }

@@ -700,7 +700,7 @@ impl<'a> ComputeUnit<'a> {
             return;
         }
         let before = self.hierarchy.traffic;
-        let access = self.vector.access(clk, kind, bypasses_l1, step, found, &mut self.hierarchy);
+        let access = self.vector.access(clk, (kind, bypasses_l1), step, found, &mut self.hierarchy);
         counters.lines += u64::from(access.lines);
         counters.demand.vector += access.service;
         counters.demand.traffic.join(&self.hierarchy.traffic.since(&before));

@@ -29,6 +29,13 @@ pub(super) struct VectorAccess {
     pub scattered: bool,
 }
 
+impl VectorAccess {
+    /// One that touches nothing so far.
+    fn starting(start: f64) -> VectorAccess {
+        VectorAccess { start, end: start, done: start, service: 0.0, lines: 0, bytes: 0, scattered: false }
+    }
+}
+
 /// The address path of vector memory, in front of the caches.
 #[derive(Debug)]
 pub(super) struct VectorPath {
@@ -110,23 +117,14 @@ impl VectorPath {
     pub(super) fn access(
         &mut self,
         clk: u64,
-        kind: VectorKind,
-        bypasses_l1: bool,
+        (kind, bypasses_l1): (VectorKind, bool),
         step: usize,
         footprints: &[Footprint],
         caches: &mut Hierarchy,
     ) -> VectorAccess {
         self.next = clk + self.interval;
         let start = (clk as f64).max(self.free);
-        let mut access = VectorAccess {
-            start,
-            end: start,
-            done: start,
-            service: 0.0,
-            lines: 0,
-            bytes: 0,
-            scattered: false,
-        };
+        let mut access = VectorAccess::starting(start);
         let line = caches.line();
         let loads = matches!(kind, VectorKind::Load | VectorKind::LoadToLds);
         // Clk of service, and clk for which lines had no room.
@@ -135,8 +133,7 @@ impl VectorPath {
             let found =
                 self.patterns.cost(step, number, f, line, || shape(f.lanes, &f.address, &f.bytes, line));
             let first = f.lanes.trailing_zeros() as usize;
-            let pair = loads && f.bytes[first] == 8;
-            let rate = if pair { self.bytes_pair } else { self.bytes };
+            let rate = if loads && f.bytes[first] == 8 { self.bytes_pair } else { self.bytes };
             let gather = if found.scattered { self.gather } else { 1.0 };
             let lines = if loads { self.per_line * found.lines.len() as f64 } else { 0.0 };
             let service = (found.clk as f64 * gather).max(found.bytes as f64 / rate).max(lines);
@@ -152,16 +149,13 @@ impl VectorPath {
                 let done = match kind {
                     VectorKind::Store => caches.store(at, number, bytes),
                     VectorKind::Atomic => caches.atomic(at, number, bytes),
-                    _ => match caches.hit(at, number, bypasses_l1) {
-                        Some(done) => done,
-                        None => {
-                            let room = self.flight.room(at);
-                            waited += room - at;
-                            let done = caches.fetch(room, number, bypasses_l1);
-                            self.flight.push(done);
-                            done
-                        }
-                    },
+                    _ => caches.hit(at, number, bypasses_l1).unwrap_or_else(|| {
+                        let room = self.flight.room(at);
+                        waited += room - at;
+                        let done = caches.fetch(room, number, bypasses_l1);
+                        self.flight.push(done);
+                        done
+                    }),
                 };
                 access.done = access.done.max(done);
             }

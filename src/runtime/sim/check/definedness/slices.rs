@@ -108,7 +108,6 @@ impl ValueOperands<'_> {
 
 /// The values that an instruction of [`rules::DefinednessMethod::Values`] computes.
 pub(super) fn pieces(inst: &Inst, step: &Step, meaning: Meaning) -> ValuePieces {
-    use Meaning::*;
     let info = inst.op.info();
     let spec = |operand: usize| &info.operands[operand];
     let mut sources = [None; 3];
@@ -117,138 +116,151 @@ pub(super) fn pieces(inst: &Inst, step: &Step, meaning: Meaning) -> ValuePieces 
     for (source, operand) in sources.iter_mut().zip(reads) {
         *source = Some(operand);
     }
-    if step.accumulates && matches!(meaning, Vector(..) | Packed(..)) {
+    if step.accumulates && matches!(meaning, Meaning::Vector(..) | Meaning::Packed(..)) {
         sources[2] = Some(0);
     }
     let it = ValueOperands { inst, step, sources };
-    let m = step.modifiers;
-    let unit = IntegerKind::of(Element::B32);
-    let word = |register: usize| BitSlice { operand: 0, register, shift: 0, bits: 32 };
-    let part = |shift: u32, bits: u32| BitSlice { operand: 0, register: 0, shift, bits };
-    let piece = |to: BitSlice, from: [Option<BitSlice>; 3], rule: DefinednessRule, kind: IntegerKind| {
-        ValuePiece { to, from, rule, kind, keeps: false }
-    };
-    // The place of a result of the row's type.
-    let plain = || {
-        let to = whole(0, spec(0), inst);
-        let high = m.get_op_sel() & 8 != 0;
-        match is_half(spec(0).element) || matches!(meaning, ShiftPackBytes(_)) {
-            true => (part(if high { 16 } else { 0 }, 16), step.keeps_other_half || high),
-            false => (to, false),
+    match it.two(meaning) {
+        Some(two) => two.into(),
+        None => smallvec![it.one(meaning)],
+    }
+}
+
+const UNIT: IntegerKind = IntegerKind { element: Element::B32, width: 32 };
+
+/// Bits of the first register of the result.
+fn part(shift: u32, bits: u32) -> BitSlice {
+    BitSlice { operand: 0, register: 0, shift, bits }
+}
+
+/// A register of the result.
+fn word(register: usize) -> BitSlice {
+    BitSlice { operand: 0, register, shift: 0, bits: 32 }
+}
+
+impl ValuePiece {
+    /// A value of which every bit depends on all bits of its sources.
+    fn of_all(to: BitSlice, from: [Option<BitSlice>; 3]) -> ValuePiece {
+        ValuePiece { to, from, rule: DefinednessRule::Whole, kind: UNIT, keeps: false }
+    }
+}
+
+impl ValueOperands<'_> {
+    /// The place of a result of the row's type, and whether the rest of its register is kept.
+    fn result(&self, meaning: Meaning) -> (BitSlice, bool) {
+        let spec = &self.inst.op.info().operands[0];
+        let high = self.step.modifiers.get_op_sel() & 8 != 0;
+        match is_half(spec.element) || matches!(meaning, Meaning::ShiftPackBytes(_)) {
+            true => (part(if high { 16 } else { 0 }, 16), self.step.keeps_other_half || high),
+            false => (whole(0, spec, self.inst), false),
         }
-    };
-    let one = |from: [Option<BitSlice>; 3], rule: DefinednessRule, kind: IntegerKind| -> ValuePieces {
-        let (to, keeps) = plain();
-        smallvec![ValuePiece { keeps, ..piece(to, from, rule, kind) }]
-    };
-    // Clamping looks at all bits, and a changed sign is not followed.
-    let signs = m.get_neg_lo() | m.get_neg_hi();
-    let arithmetic = |calc: Calc, element: Element| match m.has_clamp() || signs != 0 {
-        true => DefinednessRule::Whole,
-        false => rules::of(calc, element, false, m.get_bitop3()),
-    };
-    match meaning {
-        Vector(calc, element) => one(it.all(), arithmetic(calc, element), IntegerKind::of(element)),
-        MulAddMixed(element) => {
-            let rule = if m.has_clamp() { DefinednessRule::Whole } else { DefinednessRule::MultiplyAdd };
-            one(it.all(), rule, IntegerKind { element, width: 32 })
+    }
+
+    /// The rule of a calculation. Clamping looks at all bits, and a changed sign is not followed.
+    fn rule(&self, calc: Calc, element: Element) -> DefinednessRule {
+        let m = self.step.modifiers;
+        match m.has_clamp() || m.get_neg_lo() | m.get_neg_hi() != 0 {
+            true => DefinednessRule::Whole,
+            false => rules::of(calc, element, false, m.get_bitop3()),
         }
-        Packed(calc, Element::F32) => [Half::Low, Half::High]
-            .map(|side| {
-                let from = [0, 1, 2].map(|number| it.packed_word(number, side));
-                piece(word(usize::from(side == Half::High)), from, arithmetic(calc, Element::F32), unit)
-            })
-            .into(),
-        Packed(calc, element) => [Half::Low, Half::High]
-            .map(|side| {
-                let from = [0, 1, 2].map(|number| it.packed_half(number, side));
-                let rule = arithmetic(calc, element);
-                ValuePiece {
-                    keeps: true,
-                    ..piece(part(half_shift(side), 16), from, rule, IntegerKind::of(element))
-                }
-            })
-            .into(),
-        PackedMove => [0, 1]
-            .map(|number| {
-                let from = [it.packed_word(number, Half::Low), None, None];
-                piece(word(number), from, arithmetic(Calc::Mov, Element::B32), unit)
-            })
-            .into(),
-        Pack(_)
-        | PackConvert(Element::F16 | Element::U16 | Element::I16, _)
-        | PackConvertNearest(..)
-        | PackConvertNormalized(..) => [(0, 0), (1, 16)]
-            .map(|(number, shift)| {
-                let from = [it.source(number), None, None];
-                ValuePiece { keeps: true, ..piece(part(shift, 16), from, DefinednessRule::Whole, unit) }
-            })
-            .into(),
-        PackConvert(..) => {
-            let shift = if m.get_op_sel() & 8 != 0 { 16 } else { 0 };
-            [(0, shift), (1, shift + 8)]
-                .map(|(number, shift)| {
-                    let from = [it.source(number), None, None];
-                    ValuePiece { keeps: true, ..piece(part(shift, 8), from, DefinednessRule::Whole, unit) }
-                })
-                .into()
+    }
+
+    /// The value of an instruction that computes one.
+    fn one(&self, meaning: Meaning) -> ValuePiece {
+        use Meaning::*;
+        let m = self.step.modifiers;
+        let (to, keeps) = self.result(meaning);
+        let of_all = |from: [Option<BitSlice>; 3]| ValuePiece { keeps, ..ValuePiece::of_all(to, from) };
+        let kept = |to: BitSlice, from| ValuePiece { keeps: true, ..ValuePiece::of_all(to, from) };
+        match meaning {
+            Vector(calc, element) => {
+                let (rule, kind) = (self.rule(calc, element), IntegerKind::of(element));
+                ValuePiece { rule, kind, ..of_all(self.all()) }
+            }
+            MulAddMixed(element) => {
+                let rule = if m.has_clamp() { DefinednessRule::Whole } else { DefinednessRule::MultiplyAdd };
+                ValuePiece { rule, kind: IntegerKind { element, width: 32 }, ..of_all(self.all()) }
+            }
+            ConvertStochastic(to, _) => {
+                let (bits, place) = (rules::width_of_float(to), m.get_op_sel() >> 2);
+                let shift = if bits == 8 { 8 * place } else { 8 * (place & 2) };
+                kept(part(shift, bits), self.all())
+            }
+            FmaMix(Element::F16) | FmaMixHigh => {
+                let shift = if meaning == FmaMixHigh { 16 } else { 0 };
+                kept(part(shift, 16), [0, 1, 2].map(|number| self.mixed(number)))
+            }
+            FmaMix(_) => of_all([0, 1, 2].map(|number| self.mixed(number))),
+            ConvertByte(byte) => {
+                let shift = 8 * u32::from(byte & 3);
+                let from = self.source(0);
+                let from = from.map(|source| BitSlice { shift: source.shift + shift, bits: 8, ..source });
+                of_all([from, None, None])
+            }
+            ConvertOffset => {
+                let from = self.source(0).map(|source| BitSlice { bits: 4, ..source });
+                of_all([from, None, None])
+            }
+            // The rest depends on all bits of its sources.
+            _ => of_all(self.all()),
         }
-        ConvertStochastic(to, _) => {
-            let (bits, place) = (rules::width_of_float(to), m.get_op_sel() >> 2);
-            let shift = if bits == 8 { 8 * place } else { 8 * (place & 2) };
-            smallvec![ValuePiece {
-                keeps: true,
-                ..piece(part(shift, bits), it.all(), DefinednessRule::Whole, unit)
-            }]
-        }
-        FmaMix(Element::F16) | FmaMixHigh => {
-            let shift = if meaning == FmaMixHigh { 16 } else { 0 };
-            let from = [0, 1, 2].map(|number| it.mixed(number));
-            smallvec![ValuePiece {
-                keeps: true,
-                ..piece(part(shift, 16), from, DefinednessRule::Whole, unit)
-            }]
-        }
-        FmaMix(_) => one([0, 1, 2].map(|number| it.mixed(number)), DefinednessRule::Whole, unit),
-        ConvertByte(byte) => {
-            let shift = 8 * u32::from(byte & 3);
-            let from = it.source(0).map(|source| BitSlice { shift: source.shift + shift, bits: 8, ..source });
-            one([from, None, None], DefinednessRule::Whole, unit)
-        }
-        ConvertOffset => {
-            let from = it.source(0).map(|source| BitSlice { bits: 4, ..source });
-            one([from, None, None], DefinednessRule::Whole, unit)
-        }
-        Convert(Element::F32x2, _) => [0u32, 1]
-            .map(|number| {
-                let from = it.source(0).map(|source| BitSlice { shift: source.shift + 8 * number, ..source });
-                piece(word(number as usize), [from, None, None], DefinednessRule::Whole, unit)
-            })
-            .into(),
-        SaturateBytes => [0u32, 1]
-            .map(|number| {
-                let from = it.source(0).map(|source| BitSlice { shift: 16 * number, bits: 16, ..source });
-                ValuePiece {
-                    keeps: number == 1,
-                    ..piece(part(8 * number, 8), [from, None, None], DefinednessRule::Whole, unit)
-                }
-            })
-            .into(),
-        ShiftPackBytes(_) => {
-            let (to, keeps) = plain();
-            [0u32, 1]
-                .map(|number| {
+    }
+
+    /// The values of an instruction that computes two, the lower one first.
+    fn two(&self, meaning: Meaning) -> Option<[ValuePiece; 2]> {
+        use Meaning::*;
+        let sides = [Half::Low, Half::High];
+        Some(match meaning {
+            Packed(calc, Element::F32) => sides.map(|side| {
+                let from = [0, 1, 2].map(|number| self.packed_word(number, side));
+                let rule = self.rule(calc, Element::F32);
+                ValuePiece { rule, ..ValuePiece::of_all(word(usize::from(side == Half::High)), from) }
+            }),
+            Packed(calc, element) => sides.map(|side| {
+                let from = [0, 1, 2].map(|number| self.packed_half(number, side));
+                let (rule, kind) = (self.rule(calc, element), IntegerKind::of(element));
+                let piece = ValuePiece::of_all(part(half_shift(side), 16), from);
+                ValuePiece { rule, kind, keeps: true, ..piece }
+            }),
+            PackedMove => [0, 1].map(|number| {
+                let from = [self.packed_word(number, Half::Low), None, None];
+                let rule = self.rule(Calc::Mov, Element::B32);
+                ValuePiece { rule, ..ValuePiece::of_all(word(number), from) }
+            }),
+            Pack(_)
+            | PackConvert(Element::F16 | Element::U16 | Element::I16, _)
+            | PackConvertNearest(..)
+            | PackConvertNormalized(..) => self.joined(0, 16),
+            PackConvert(..) => self.joined(if self.step.modifiers.get_op_sel() & 8 != 0 { 16 } else { 0 }, 8),
+            Convert(Element::F32x2, _) => [0u32, 1].map(|number| {
+                let from = self.source(0);
+                let from = from.map(|source| BitSlice { shift: source.shift + 8 * number, ..source });
+                ValuePiece::of_all(word(number as usize), [from, None, None])
+            }),
+            SaturateBytes => [0u32, 1].map(|number| {
+                let from = self.source(0).map(|source| BitSlice { shift: 16 * number, bits: 16, ..source });
+                let piece = ValuePiece::of_all(part(8 * number, 8), [from, None, None]);
+                ValuePiece { keeps: number == 1, ..piece }
+            }),
+            ShiftPackBytes(_) => {
+                let (to, keeps) = self.result(meaning);
+                let amount = self.source(2).map(|source| BitSlice { bits: 5, ..source });
+                [0u32, 1].map(|number| {
                     let to = BitSlice { shift: to.shift + 8 * number, bits: 8, ..to };
-                    let amount = it.source(2).map(|source| BitSlice { bits: 5, ..source });
-                    let from = [it.source(number as usize), amount, None];
-                    ValuePiece {
-                        keeps: keeps || number == 1,
-                        ..piece(to, from, DefinednessRule::Whole, unit)
-                    }
+                    let piece = ValuePiece::of_all(to, [self.source(number as usize), amount, None]);
+                    ValuePiece { keeps: keeps || number == 1, ..piece }
                 })
-                .into()
-        }
-        // The rest depends on all bits of its sources.
-        _ => one(it.all(), DefinednessRule::Whole, unit),
+            }
+            _ => return None,
+        })
+    }
+
+    /// Two sources that come to lie one after the other, each in this many bits.
+    fn joined(&self, shift: u32, bits: u32) -> [ValuePiece; 2] {
+        [0u32, 1].map(|number| {
+            let from = [self.source(number as usize), None, None];
+            let piece = ValuePiece::of_all(part(shift + bits * number, bits), from);
+            ValuePiece { keeps: true, ..piece }
+        })
     }
 }
