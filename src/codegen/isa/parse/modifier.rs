@@ -335,18 +335,14 @@ impl<'a> Tail<'a> {
         cursor: &mut StatementCursor,
     ) -> Result<(), LineError> {
         let m = self.modifiers;
+        let twice = |name: &str| Err(start.fault(InstructionFault::Twice { name: name.to_owned() }));
         self.modifiers = match kind {
-            Offset if self.has_offset => {
-                return Err(start.fault(InstructionFault::Twice { name: name.to_owned() }));
-            }
+            Offset if self.has_offset => return twice(name),
             Offset => return self.offset(cursor),
             Multiply | Divide if self.seen.contains(&"mul") && self.seen.contains(&"div") => {
-                return Err(start.fault(InstructionFault::Twice { name: "output modifier".to_owned() }));
+                return twice("output modifier");
             }
-            HalfOffset(half) => {
-                self.imm |= self.number(cursor, "the offset", (0, 0xff))? << (8 * half);
-                m
-            }
+            HalfOffset(half) => return self.half_offset(half, cursor),
             Gds if self.info.format == Format::Gws => m,
             Gds => m.gds(),
             Lds => m,
@@ -388,6 +384,12 @@ impl<'a> Tail<'a> {
             }
             DstSelect | DstUnused | SrcSelect(_) => return self.parts(kind, cursor),
         };
+        Ok(())
+    }
+
+    /// `offset0:1`, `offset1:2`
+    fn half_offset(&mut self, half: u32, cursor: &mut StatementCursor) -> Result<(), LineError> {
+        self.imm |= self.number(cursor, "the offset", (0, 0xff))? << (8 * half);
         Ok(())
     }
 

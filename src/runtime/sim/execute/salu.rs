@@ -11,9 +11,9 @@ pub(super) fn execute(w: &mut Wave, step: &Step, meaning: Meaning) -> Result<(),
     let [d, a, b, ..] = step.operands;
     match meaning {
         Meaning::Scalar(calc, element) => return scalar(w, step, calc, element),
-        Meaning::ScalarMoveIf(Element::B64) if w.scc => w.set_scalar_wide(d, w.scalar_wide(a)),
-        Meaning::ScalarMoveIf(_) if w.scc => w.set_scalar(d, w.scalar(a)),
-        Meaning::ScalarMoveIf(_) => {}
+        Meaning::ScalarMoveIf(_) | Meaning::MoveImmediateIf if !w.scc => {}
+        Meaning::ScalarMoveIf(Element::B64) => w.set_scalar_wide(d, w.scalar_wide(a)),
+        Meaning::ScalarMoveIf(_) => w.set_scalar(d, w.scalar(a)),
         Meaning::ScalarSelect(Element::B64) => w.set_scalar_wide(d, w.scalar_wide(if w.scc { a } else { b })),
         Meaning::ScalarSelect(_) => w.set_scalar(d, w.scalar(if w.scc { a } else { b })),
         Meaning::ScalarShiftAdd(n) => {
@@ -48,12 +48,7 @@ pub(super) fn execute(w: &mut Wave, step: &Step, meaning: Meaning) -> Result<(),
             w.set_pair(EXEC, result);
             w.scc = result != 0;
         }
-        Meaning::MoveImmediate => w.set_scalar(d, extended(step)),
-        Meaning::MoveImmediateIf => {
-            if w.scc {
-                w.set_scalar(d, extended(step));
-            }
-        }
+        Meaning::MoveImmediate | Meaning::MoveImmediateIf => w.set_scalar(d, extended(step)),
         Meaning::CompareImmediate(condition, element) => {
             let (value, imm) = (w.scalar(d), extended(step));
             w.scc = match element {

@@ -188,6 +188,20 @@ impl WorkgroupSpread {
     }
 }
 
+/// The fault at which a launch stopped.
+fn fault(launch: &LaunchContext<'_>, module: &Module, failure: TimeFailure) -> Fault {
+    let (address, instruction) = module.describe(launch.kernel, failure.step);
+    Fault {
+        kernel: launch.kernel.name.clone(),
+        workgroup: launch.coordinates(failure.workgroup),
+        wave: failure.wave as u32,
+        lane: failure.stopped.lane,
+        address,
+        instruction,
+        kind: failure.stopped.kind,
+    }
+}
+
 /// Estimates how long a launch takes.
 pub(super) fn time(
     memory: &DeviceMemory,
@@ -219,20 +233,8 @@ pub(super) fn time(
     let simulated = spread.assigned.min(options.rounds.saturating_mul(resident)).max(1);
     launch.begins(simulated);
     let workgroups = spread.workgroups().take(simulated as usize);
-    unit.run(workgroups, resident.min(spread.assigned), spread.launch_interval(device)).map_err(
-        |failure: TimeFailure| {
-            let (address, instruction) = module.describe(kernel, failure.step);
-            SimError::Fault(Box::new(Fault {
-                kernel: name.to_owned(),
-                workgroup: launch.coordinates(failure.workgroup),
-                wave: failure.wave as u32,
-                lane: failure.stopped.lane,
-                address,
-                instruction,
-                kind: failure.stopped.kind,
-            }))
-        },
-    )?;
+    unit.run(workgroups, resident.min(spread.assigned), spread.launch_interval(device))
+        .map_err(|failure| SimError::Fault(Box::new(fault(&launch, module, failure))))?;
     let about = report::About {
         options,
         kernel: name,

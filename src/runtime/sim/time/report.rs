@@ -278,10 +278,15 @@ pub(super) struct About<'a> {
 }
 
 impl About<'_> {
-    /// Waves that the compute unit runs at the same time.
-    fn waves_at_a_time(&self) -> u64 {
+    /// The speed of the compute unit with all waves that it runs at the same time.
+    fn speed(&self, unit: &ComputeUnit<'_>) -> UnitSpeed {
         let waves = self.config.block.iter().product::<u32>().div_ceil(LANES as u32);
-        u64::from(waves) * self.simulated.min(self.occupancy.workgroups_per_compute_unit.into())
+        let workgroups = self.simulated.min(self.occupancy.workgroups_per_compute_unit.into());
+        UnitSpeed {
+            waves: u64::from(waves) * workgroups,
+            lds_write: self.options.device.get(DeviceParameter::LdsPortWrite),
+            levels: unit.hierarchy.rates(),
+        }
     }
 }
 
@@ -301,6 +306,7 @@ pub(super) fn report(
     line: impl Fn(u64) -> Option<FindingSource>,
 ) -> TimeReport {
     let device = about.options.device;
+    let resident = about.occupancy.workgroups_per_compute_unit;
     // By launch, as timeline and reader expect it.
     unit.waves.sort_by_key(|w| (w.start, w.workgroup, w.wave));
     let record = &unit.record;
@@ -319,18 +325,11 @@ pub(super) fn report(
         instructions: record.counters.iter().map(|c| c.issued).sum(),
         operations: record.operations,
         clk,
-        clk_per_workgroup: clk_per_workgroup(
-            &unit.ends,
-            about.occupancy.workgroups_per_compute_unit as usize,
-        ),
+        clk_per_workgroup: clk_per_workgroup(&unit.ends, resident as usize),
         traffic: unit.hierarchy.traffic,
         waves: std::mem::take(&mut unit.waves),
     };
-    let speed = UnitSpeed {
-        waves: about.waves_at_a_time(),
-        lds_write: device.get(DeviceParameter::LdsPortWrite),
-        levels: unit.hierarchy.rates(),
-    };
+    let speed = about.speed(&unit);
     let addresses = |step| describe(step).0;
     TimeReport {
         device: device.name,
@@ -338,7 +337,7 @@ pub(super) fn report(
         grid: about.config.grid,
         block: about.config.block,
         clock: about.options.megahertz(),
-        workgroups_per_unit: about.occupancy.workgroups_per_compute_unit,
+        workgroups_per_unit: resident,
         waves_per_simd: about.occupancy.waves_per_simd,
         limited_by: about.occupancy.limited_by.to_string(),
         sharing: about.sharing,

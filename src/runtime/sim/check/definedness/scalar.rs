@@ -31,13 +31,10 @@ impl DefinednessFlow<'_> {
         let imm = KnownBits::new(u64::from(i32::from(self.step.imm as i16) as u32));
         match meaning {
             Meaning::Scalar(calc, element) => self.calculate(&inst, calc, element),
-            Meaning::ScalarSelect(element) => {
-                let sources = [1, 2].map(|operand| self.known(&inst, operand, wide(element)));
-                let chosen = self.choose(sources);
-                self.write_scalar(&inst, chosen, SccCondition::Known(true));
-            }
-            Meaning::ScalarMoveIf(element) => {
-                let sources = [1, 0].map(|operand| self.known(&inst, operand, wide(element)));
+            Meaning::ScalarSelect(element) | Meaning::ScalarMoveIf(element) => {
+                // A move that is not made leaves what is there.
+                let otherwise = if meaning == Meaning::ScalarSelect(element) { 2 } else { 0 };
+                let sources = [1, otherwise].map(|operand| self.known(&inst, operand, wide(element)));
                 let chosen = self.choose(sources);
                 self.write_scalar(&inst, chosen, SccCondition::Known(true));
             }
@@ -47,11 +44,8 @@ impl DefinednessFlow<'_> {
             }
             Meaning::ScalarShiftAdd(n) => {
                 let [a, b] = [1, 2].map(|operand| self.known(&inst, operand, false));
-                let moved = KnownBits { value: a.value << n, undefined: a.undefined << n };
-                let sum = moved.plus(b, KnownBits::new(0));
-                let carry = sum.without_lowest(32);
-                let known = carry.undefined == 0 || carry.value & !carry.undefined != 0;
-                self.write_scalar(&inst, sum.masked(low_bits(32)), SccCondition::Known(known));
+                let (sum, is_carry_known) = shift_add(a, u32::from(n), b);
+                self.write_scalar(&inst, sum, SccCondition::Known(is_carry_known));
             }
             Meaning::ScalarPack(low, high) => {
                 let half = |operand: usize, half: Half| {
@@ -260,4 +254,13 @@ impl DefinednessFlow<'_> {
             }
         }
     }
+}
+
+/// 32 bits of `a` shifted to the left by `count` and added to `b`; true if the carry of that is known.
+fn shift_add(a: KnownBits, count: u32, b: KnownBits) -> (KnownBits, bool) {
+    let moved = KnownBits { value: a.value << count, undefined: a.undefined << count };
+    let sum = moved.plus(b, KnownBits::new(0));
+    let carry = sum.without_lowest(32);
+    let known = carry.undefined == 0 || carry.value & !carry.undefined != 0;
+    (sum.masked(low_bits(32)), known)
 }
