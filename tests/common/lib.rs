@@ -11,11 +11,12 @@
 //! mode ([`timed`]), files of the host with device code inside ([`host_files`]), random words
 //! ([`random_words`]), lists of schedules ([`schedules`]), AMD's table of matrix instructions
 //! ([`matrix_table`]), machine bodies with a wait less ([`weakened`]), what fuzz targets check ([`checks`]),
-//! and where files are ([`places`]).
+//! files of cases that are like each other ([`case_files`]), and where files are ([`places`]).
 
 pub mod atomics;
 pub mod block_floats;
 pub mod by_hand;
+pub mod case_files;
 pub mod checked;
 pub mod checks;
 pub mod clang;

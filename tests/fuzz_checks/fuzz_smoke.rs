@@ -2,6 +2,7 @@
 //! how many per check where that is more than usual, and `GROUNDSWELL_FUZZ_SEED` which ones.
 //! A failing input is made smaller before it is shown.
 
+use groundswell_testing::case_files::expanded;
 use groundswell_testing::places::root;
 use std::cell::Cell;
 use std::fs;
@@ -168,6 +169,7 @@ fn text_seeds() -> Vec<Vec<u8>> {
                 collect(&path, seeds);
             } else {
                 let text = fs::read_to_string(&path).expect("test files are text");
+                let text = expanded(&text, "; === ").expect("cases are like others");
                 let kernels = text.split("\nkernel ").skip(1);
                 seeds.extend(
                     kernels

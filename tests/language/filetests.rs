@@ -16,6 +16,8 @@
 //! the output of the command
 //! ```
 //!
+//! A case may say only how it differs from another one of its file ([`groundswell_testing::case_files`]).
+//!
 //! `; test pass NAME` runs the pipeline up to and including a pass, with the verifier after each, and prints
 //! the kernel with what the passes found. The kernel may be a text of any stage (`kernel gemm after expand
 //! {`): then the passes after that stage run. `; test compile` prints the machine code, and `; test compile
@@ -30,6 +32,7 @@
 //! at the line `; test`. With `BLESS=1` in the environment outputs and fault comments are rewritten to what
 //! comes out; review them as a diff. A fault of the compiler itself is never accepted.
 
+use groundswell_testing::case_files::{condensed, expanded, without_fault};
 use groundswell_testing::places::root;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -333,7 +336,7 @@ impl Case {
             expected,
         };
         for line in input {
-            let line = without_faults(line);
+            let line = without_fault(line);
             if let Some(command) = line.strip_prefix("; test ") {
                 let (name, argument) = command.trim().split_once(' ').unwrap_or((command.trim(), ""));
                 case.commands.push(name.to_owned());
@@ -392,7 +395,7 @@ impl Case {
     /// The case as it should be in the file.
     fn blessed(&self) -> Result<String, String> {
         let text = |lines: &[String]| lines.iter().map(|line| format!("{line}\n")).collect::<String>();
-        let clean: Vec<String> = self.lines.iter().map(|line| without_faults(line).to_owned()).collect();
+        let clean: Vec<String> = self.lines.iter().map(|line| without_fault(line).to_owned()).collect();
         match self.command()?(self)? {
             Output::Text(output) if output.is_empty() => Ok(text(&clean)),
             Output::Text(output) => {
@@ -425,12 +428,6 @@ impl Case {
     }
 }
 
-/// The line without its fault comments.
-fn without_faults(line: &str) -> &str {
-    let at = [" ; error:", " ; note:"].into_iter().filter_map(|start| line.find(start)).min();
-    at.map_or(line, |at| line[..at].trim_end())
-}
-
 /// Lines that differ: expected ones with `-`, found ones with `+`.
 fn difference(expected: &str, found: &str) -> String {
     let (old, new): (Vec<_>, Vec<_>) = (expected.lines().collect(), found.lines().collect());
@@ -460,6 +457,15 @@ fn files(folder: &Path, found: &mut Vec<PathBuf>) {
             found.push(path);
         }
     }
+}
+
+/// The start of the title of a case.
+const TITLE: &str = "; === ";
+
+/// The text of a file, with all cases written out.
+fn text_of(path: &Path) -> String {
+    let text = fs::read_to_string(path).expect("test files are text");
+    expanded(&text, TITLE).unwrap_or_else(|fault| panic!("{}: {fault}", path.display()))
 }
 
 /// The file as it should be, and the problems of its cases.
@@ -501,11 +507,11 @@ fn all_files_give_what_they_expect() {
     let mut problems = Vec::new();
     for path in paths {
         let name = path.strip_prefix(&root).expect("the file is under the root").display().to_string();
-        let text = fs::read_to_string(&path).expect("test files are text");
+        let text = text_of(&path);
         let (blessed, mut wrong) = run(&name, &text);
         problems.append(&mut wrong);
         if blessed != text && bless {
-            fs::write(&path, blessed).expect("test files can be written");
+            fs::write(&path, condensed(&blessed, TITLE)).expect("test files can be written");
         } else if blessed != text {
             problems.push(format!("{name} differs; BLESS=1 rewrites it:\n{}", difference(&text, &blessed)));
         }
@@ -539,15 +545,32 @@ fn the_harness_notices_wrong_expectations() {
 }
 
 #[test]
+fn cases_may_say_how_they_differ_from_others() {
+    let body = |first: &str, last: &str| format!("; test print\n{first}\na\nx\nb\nx\nc\nd\ne\n{last}\n");
+    let text = [
+        format!("; === one\n{}\n", body("kernel ; error: no", "end")),
+        format!("; === two\n{}", body("kernel", "end").replace("b\nx\n", "b\nx\ny\n")),
+        format!("; === three\n{}\n\n", body("kernel ; note: here", "the end")),
+        "; === four\n; test parse\nkernel\n".to_owned(),
+    ];
+    let (text, short) = (text.concat(), condensed(&text.concat(), TITLE));
+    let two = "; === two\n; like one\n b\n x\n+y\n; === three\n; like one\n-kernel\n+kernel ; note: here\n-end\n+the end\n";
+    assert!(short.contains(two), "{short}");
+    assert_eq!(expanded(&short, TITLE).as_ref(), Ok(&text));
+    assert_eq!(condensed(&text, TITLE), short);
+    assert!(expanded(&short.replace("like one", "like none"), TITLE).is_err());
+    assert!(expanded(&short.replace("-end", "-start"), TITLE).is_err());
+}
+
+#[test]
 fn every_pass_has_cases() {
     let root = root().join("tests/files");
     for pass in PIPELINE {
         let mut paths = Vec::new();
         files(&root.join(pass.name), &mut paths);
         let command = format!("; test pass {}", pass.name);
-        let text: String =
-            paths.iter().map(|path| fs::read_to_string(path).expect("test files are text")).collect();
-        let count = text.lines().filter(|line| without_faults(line) == command).count();
+        let text: String = paths.iter().map(|path| text_of(path)).collect();
+        let count = text.lines().filter(|line| without_fault(line) == command).count();
         assert!(count >= 2, "{} has {count} cases", pass.name);
     }
 }
@@ -560,7 +583,7 @@ fn every_pass_has_a_case_that_starts_from_text() {
         let (before, pass) = (pair[0].name, pair[1].name);
         let mut paths = Vec::new();
         files(&root.join(pass), &mut paths);
-        let texts = paths.iter().map(|path| fs::read_to_string(path).expect("test files are text"));
+        let texts = paths.iter().map(|path| text_of(path));
         let starts = |text: &str| {
             text.split("; ===").any(|case| {
                 let input = case.split("; ---").next().unwrap_or(case);

@@ -13,8 +13,12 @@
 //! expected output
 //! ```
 //!
+//! Where most lines come out as they go in, both texts are one: lines that begin with `+` come out in addition,
+//! and lines that begin with `-` do not come out.
+//!
 //! Whatever comes out must also satisfy the machine verifier. `BLESS=1` rewrites the expected output.
 
+use groundswell_testing::case_files::{LineChange, changes};
 use groundswell_testing::places::root;
 use std::fmt::Write;
 
@@ -46,13 +50,43 @@ fn cases(file: &str) -> Vec<Case<'_>> {
         }
         let case = cases.last_mut().expect("a file starts with `; case`");
         match line {
-            "; ---" => in_output = true,
+            "; ---" => {
+                in_output = true;
+                case.expected.clear();
+            }
             _ if in_output => writeln!(case.expected, "{line}").unwrap(),
             _ if line.starts_with("; ") => case.header.push(line),
-            _ => writeln!(case.input, "{line}").unwrap(),
+            _ if line.starts_with('+') => writeln!(case.expected, "{}", unmarked(line)).unwrap(),
+            _ if line.starts_with('-') => writeln!(case.input, "{}", unmarked(line)).unwrap(),
+            _ => {
+                writeln!(case.input, "{line}").unwrap();
+                writeln!(case.expected, "{line}").unwrap();
+            }
         }
     }
     cases
+}
+
+/// A line without the sign in front of it, which stands in place of a space.
+fn unmarked(line: &str) -> String {
+    let rest = &line[1..];
+    if rest.starts_with(' ') { format!(" {rest}") } else { rest.to_owned() }
+}
+
+/// Input and output as one text if most of it is in both.
+fn as_one(input: &str, output: &str) -> Option<String> {
+    let (input, output): (Vec<&str>, Vec<&str>) = (input.lines().collect(), output.lines().collect());
+    let changes = changes(&input, &output);
+    let same = changes.iter().filter(|(change, _)| *change == LineChange::Same).count();
+    let line = |&(change, line): &(LineChange, &str)| {
+        let rest = line.strip_prefix(' ').unwrap_or(line);
+        match change {
+            LineChange::Same => format!("{line}\n"),
+            LineChange::Removed => format!("-{rest}\n"),
+            LineChange::Added => format!("+{rest}\n"),
+        }
+    };
+    (2 * same >= input.len().max(output.len())).then(|| changes.iter().map(line).collect())
 }
 
 fn option<'a>(case: &'a Case, name: &str) -> impl Iterator<Item = &'a str> {
@@ -244,7 +278,8 @@ fn machine_files() {
                 );
             }
             let input = case.input.trim_end();
-            writeln!(blessed, "{}\n{input}\n; ---\n{output}", case.header.join("\n")).unwrap();
+            let both = as_one(input, &output).unwrap_or_else(|| format!("{input}\n; ---\n{output}"));
+            writeln!(blessed, "{}\n{both}", case.header.join("\n")).unwrap();
             count += 1;
         }
         if bless {

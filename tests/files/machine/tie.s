@@ -75,25 +75,18 @@ bb2:
 
 ; case what a loop takes from outside survives every pass
 ; run allocate
++; sgprs 2, vgprs 12, agprs 0
 bb0:
-    global_load_dwordx2 %0:v2, v0, s[0:1]
-    global_load_dwordx4 %1:v4, v0, s[0:1] offset:16
+-   global_load_dwordx2 %0:v2, v0, s[0:1]
+-   global_load_dwordx4 %1:v4, v0, s[0:1] offset:16
++   global_load_dwordx2 v[10:11], v0, s[0:1]
++   global_load_dwordx4 v[2:5], v0, s[0:1] offset:16
     s_waitcnt vmcnt(0)
 bb1:
-    v_mfma_f32_16x16x16_f16 %2:v4, %0, %0, %1
-    global_store_dwordx4 v0, %2, s[0:1]
-    s_cbranch_scc0 bb1
-bb2:
-    s_endpgm
-; ---
-; sgprs 2, vgprs 12, agprs 0
-bb0:
-    global_load_dwordx2 v[10:11], v0, s[0:1]
-    global_load_dwordx4 v[2:5], v0, s[0:1] offset:16
-    s_waitcnt vmcnt(0)
-bb1:
-    v_mfma_f32_16x16x16_f16 v[6:9], v[10:11], v[10:11], v[2:5]
-    global_store_dwordx4 v0, v[6:9], s[0:1]
+-   v_mfma_f32_16x16x16_f16 %2:v4, %0, %0, %1
+-   global_store_dwordx4 v0, %2, s[0:1]
++   v_mfma_f32_16x16x16_f16 v[6:9], v[10:11], v[10:11], v[2:5]
++   global_store_dwordx4 v0, v[6:9], s[0:1]
     s_cbranch_scc0 bb1
 bb2:
     s_endpgm

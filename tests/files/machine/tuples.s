@@ -123,19 +123,14 @@ bb0:
 
 ; case a part written on one side of a branch
 ; run allocate
++; sgprs 0, vgprs 4, agprs 0
 bb0:
-    ds_read_b64 %0:v2, v0
+-   ds_read_b64 %0:v2, v0
++   ds_read_b64 v[2:3], v0
     s_cbranch_scc1 bb2
 bb1:
-    v_add_u32 %0[1], v0, 3
+-   v_add_u32 %0[1], v0, 3
++   v_add_u32 v3, v0, 3
 bb2:
-    ds_write_b64 v0, %0
-; ---
-; sgprs 0, vgprs 4, agprs 0
-bb0:
-    ds_read_b64 v[2:3], v0
-    s_cbranch_scc1 bb2
-bb1:
-    v_add_u32 v3, v0, 3
-bb2:
-    ds_write_b64 v0, v[2:3]
+-   ds_write_b64 v0, %0
++   ds_write_b64 v0, v[2:3]

@@ -3,13 +3,7 @@
 bb0:
     global_load_dword v1, v0, s[0:1]
     v_add_u32 v2, v0, v0
-    v_add_u32 v3, v1, v1
-    s_endpgm
-; ---
-bb0:
-    global_load_dword v1, v0, s[0:1]
-    v_add_u32 v2, v0, v0
-    s_waitcnt vmcnt(0)
++   s_waitcnt vmcnt(0)
     v_add_u32 v3, v1, v1
     s_endpgm
 
@@ -19,21 +13,12 @@ bb0:
     global_load_dwordx4 v[4:7], v0, s[0:1]
     global_load_dwordx4 v[8:11], v0, s[0:1] offset:16
     global_load_dwordx4 v[12:15], v0, s[0:1] offset:32
++   s_waitcnt vmcnt(2)
     v_add_u32 v1, v4, v5
     v_add_u32 v1, v6, v7
++   s_waitcnt vmcnt(1)
     v_add_u32 v1, v9, v9
-    v_add_u32 v1, v15, v15
-; ---
-bb0:
-    global_load_dwordx4 v[4:7], v0, s[0:1]
-    global_load_dwordx4 v[8:11], v0, s[0:1] offset:16
-    global_load_dwordx4 v[12:15], v0, s[0:1] offset:32
-    s_waitcnt vmcnt(2)
-    v_add_u32 v1, v4, v5
-    v_add_u32 v1, v6, v7
-    s_waitcnt vmcnt(1)
-    v_add_u32 v1, v9, v9
-    s_waitcnt vmcnt(0)
++   s_waitcnt vmcnt(0)
     v_add_u32 v1, v15, v15
 
 ; case stores count in vmcnt
@@ -42,13 +27,7 @@ bb0:
     global_load_dword v1, v0, s[0:1]
     global_store_dword v0, v2, s[2:3]
     global_store_dword v0, v3, s[2:3]
-    v_mov_b32 v2, v1
-; ---
-bb0:
-    global_load_dword v1, v0, s[0:1]
-    global_store_dword v0, v2, s[2:3]
-    global_store_dword v0, v3, s[2:3]
-    s_waitcnt vmcnt(2)
++   s_waitcnt vmcnt(2)
     v_mov_b32 v2, v1
 
 ; case lds reads are waited for by number, both counters in one wait
@@ -58,17 +37,9 @@ bb0:
     ds_read_b64 v[4:5], v0 offset:8
     ds_read_b64 v[6:7], v0 offset:16
     buffer_load_dword v1, off, s[4:7], 0
++   s_waitcnt vmcnt(0) lgkmcnt(2)
     v_add_f32 v8, v1, v3
-    v_add_f32 v8, v4, v6
-; ---
-bb0:
-    ds_read_b64 v[2:3], v0
-    ds_read_b64 v[4:5], v0 offset:8
-    ds_read_b64 v[6:7], v0 offset:16
-    buffer_load_dword v1, off, s[4:7], 0
-    s_waitcnt vmcnt(0) lgkmcnt(2)
-    v_add_f32 v8, v1, v3
-    s_waitcnt lgkmcnt(0)
++   s_waitcnt lgkmcnt(0)
     v_add_f32 v8, v4, v6
 
 ; case scalar loads only know zero, and take the lds reads along
@@ -77,15 +48,7 @@ bb0:
     ds_read_b32 v1, v0
     s_load_dwordx2 s[4:5], s[0:1], 0x10
     ds_read_b32 v2, v0 offset:4
-    v_mov_b32 v3, v1
-    s_add_u32 s4, s4, s5
-    v_mov_b32 v3, v2
-; ---
-bb0:
-    ds_read_b32 v1, v0
-    s_load_dwordx2 s[4:5], s[0:1], 0x10
-    ds_read_b32 v2, v0 offset:4
-    s_waitcnt lgkmcnt(0)
++   s_waitcnt lgkmcnt(0)
     v_mov_b32 v3, v1
     s_add_u32 s4, s4, s5
     v_mov_b32 v3, v2
@@ -95,13 +58,7 @@ bb0:
 bb0:
     flat_load_dword v2, v[0:1]
     global_load_dword v3, v0, s[0:1]
-    v_mov_b32 v4, v2
-    v_mov_b32 v4, v3
-; ---
-bb0:
-    flat_load_dword v2, v[0:1]
-    global_load_dword v3, v0, s[0:1]
-    s_waitcnt vmcnt(0) lgkmcnt(0)
++   s_waitcnt vmcnt(0) lgkmcnt(0)
     v_mov_b32 v4, v2
     v_mov_b32 v4, v3
 
@@ -111,28 +68,13 @@ bb0:
     global_load_dword v1, v0, s[0:1]
     global_load_dword v1, v0, s[0:1] offset:4
     ds_read_b32 v2, v0
++   s_waitcnt lgkmcnt(0)
     ds_read_b32 v2, v0 offset:4
-    v_mov_b32 v1, 0
-; ---
-bb0:
-    global_load_dword v1, v0, s[0:1]
-    global_load_dword v1, v0, s[0:1] offset:4
-    ds_read_b32 v2, v0
-    s_waitcnt lgkmcnt(0)
-    ds_read_b32 v2, v0 offset:4
-    s_waitcnt vmcnt(0)
++   s_waitcnt vmcnt(0)
     v_mov_b32 v1, 0
 
 ; case addresses and store data may be overwritten at once
 ; run waits
-bb0:
-    global_store_dword v0, v1, s[0:1]
-    ds_write_b32 v0, v1
-    s_load_dword s4, s[0:1], 0x0
-    v_mov_b32 v0, 0
-    v_mov_b32 v1, 0
-    s_mov_b32 s0, 0
-; ---
 bb0:
     global_store_dword v0, v1, s[0:1]
     ds_write_b32 v0, v1
@@ -147,32 +89,16 @@ bb0:
     global_load_dwordx2 v[2:3], v0, s[0:1]
     global_load_dwordx2 v[4:5], v0, s[0:1] offset:8
 bb1:
++   s_waitcnt vmcnt(1)
     ds_write_b64 v1, v[2:3]
     global_load_dwordx2 v[2:3], v0, s[0:1]
++   s_waitcnt vmcnt(1)
     ds_write_b64 v1, v[4:5] offset:8
     global_load_dwordx2 v[4:5], v0, s[0:1] offset:8
++   s_waitcnt lgkmcnt(0)
     s_barrier
     ds_read_b64 v[6:7], v1
-    v_add_f32 v8, v6, v7
-    s_barrier
-    s_cbranch_scc1 bb1
-bb2:
-    s_endpgm
-; ---
-bb0:
-    global_load_dwordx2 v[2:3], v0, s[0:1]
-    global_load_dwordx2 v[4:5], v0, s[0:1] offset:8
-bb1:
-    s_waitcnt vmcnt(1)
-    ds_write_b64 v1, v[2:3]
-    global_load_dwordx2 v[2:3], v0, s[0:1]
-    s_waitcnt vmcnt(1)
-    ds_write_b64 v1, v[4:5] offset:8
-    global_load_dwordx2 v[4:5], v0, s[0:1] offset:8
-    s_waitcnt lgkmcnt(0)
-    s_barrier
-    ds_read_b64 v[6:7], v1
-    s_waitcnt lgkmcnt(0)
++   s_waitcnt lgkmcnt(0)
     v_add_f32 v8, v6, v7
     s_barrier
     s_cbranch_scc1 bb1
@@ -184,23 +110,13 @@ bb2:
 bb0:
     v_mov_b32 v2, 0
 bb1:
++   s_waitcnt vmcnt(1)
     v_add_u32 v3, v2, v2
     global_load_dword v2, v0, s[0:1]
     global_load_dword v4, v0, s[0:1] offset:4
     s_cbranch_scc1 bb1
 bb2:
-    v_mov_b32 v3, v2
-; ---
-bb0:
-    v_mov_b32 v2, 0
-bb1:
-    s_waitcnt vmcnt(1)
-    v_add_u32 v3, v2, v2
-    global_load_dword v2, v0, s[0:1]
-    global_load_dword v4, v0, s[0:1] offset:4
-    s_cbranch_scc1 bb1
-bb2:
-    s_waitcnt vmcnt(1)
++   s_waitcnt vmcnt(1)
     v_mov_b32 v3, v2
 
 ; case both sides of a branch: the younger load decides
@@ -212,17 +128,7 @@ bb1:
     global_load_dword v2, v0, s[0:1]
     global_load_dword v3, v0, s[0:1]
 bb2:
-    v_mov_b32 v4, v1
-    v_mov_b32 v4, v1
-; ---
-bb0:
-    global_load_dword v1, v0, s[0:1]
-    s_cbranch_scc1 bb2
-bb1:
-    global_load_dword v2, v0, s[0:1]
-    global_load_dword v3, v0, s[0:1]
-bb2:
-    s_waitcnt vmcnt(0)
++   s_waitcnt vmcnt(0)
     v_mov_b32 v4, v1
     v_mov_b32 v4, v1
 
@@ -232,18 +138,10 @@ bb0:
     global_load_dword v1, v0, s[0:1]
     s_cbranch_scc1 bb2
 bb1:
++   s_waitcnt vmcnt(0)
     v_mov_b32 v2, v1
 bb2:
-    v_mov_b32 v3, v1
-; ---
-bb0:
-    global_load_dword v1, v0, s[0:1]
-    s_cbranch_scc1 bb2
-bb1:
-    s_waitcnt vmcnt(0)
-    v_mov_b32 v2, v1
-bb2:
-    s_waitcnt vmcnt(0)
++   s_waitcnt vmcnt(0)
     v_mov_b32 v3, v1
 
 ; case barriers wait for lds, not for memory
@@ -251,19 +149,10 @@ bb2:
 bb0:
     global_load_dword v1, v0, s[0:1]
     ds_write_b32 v0, v2
++   s_waitcnt lgkmcnt(0)
     s_barrier
     ds_read_b32 v3, v0
-    s_barrier
-    s_barrier
-    v_mov_b32 v4, v3
-; ---
-bb0:
-    global_load_dword v1, v0, s[0:1]
-    ds_write_b32 v0, v2
-    s_waitcnt lgkmcnt(0)
-    s_barrier
-    ds_read_b32 v3, v0
-    s_waitcnt lgkmcnt(0)
++   s_waitcnt lgkmcnt(0)
     s_barrier
     s_barrier
     v_mov_b32 v4, v3
@@ -272,13 +161,9 @@ bb0:
 ; run waits
 bb0:
     ds_read_b32 v3, v0
-    s_barrier nowait
-    v_mov_b32 v4, v3
-; ---
-bb0:
-    ds_read_b32 v3, v0
-    s_barrier
-    s_waitcnt lgkmcnt(0)
+-   s_barrier nowait
++   s_barrier
++   s_waitcnt lgkmcnt(0)
     v_mov_b32 v4, v3
 
 ; case a load to lds is waited for at the barrier
@@ -287,14 +172,7 @@ bb0:
     s_mov_b32 m0, 0
     buffer_load_dword v0, s[4:7], 0 offen lds
     global_load_dword v1, v0, s[0:1]
-    s_barrier
-    ds_read_b32 v3, v0
-; ---
-bb0:
-    s_mov_b32 m0, 0
-    buffer_load_dword v0, s[4:7], 0 offen lds
-    global_load_dword v1, v0, s[0:1]
-    s_waitcnt vmcnt(1)
++   s_waitcnt vmcnt(1)
     s_barrier
     ds_read_b32 v3, v0
 
@@ -303,12 +181,7 @@ bb0:
 bb0:
     ds_bpermute_b32 v1, v0, v2
     s_barrier
-    v_mov_b32 v3, v1
-; ---
-bb0:
-    ds_bpermute_b32 v1, v0, v2
-    s_barrier
-    s_waitcnt lgkmcnt(0)
++   s_waitcnt lgkmcnt(0)
     v_mov_b32 v3, v1
 
 ; case waits in the text are believed
@@ -318,14 +191,7 @@ bb0:
     global_load_dword v2, v0, s[0:1]
     s_waitcnt vmcnt(1)
     v_mov_b32 v3, v1
-    v_mov_b32 v3, v2
-; ---
-bb0:
-    global_load_dword v1, v0, s[0:1]
-    global_load_dword v2, v0, s[0:1]
-    s_waitcnt vmcnt(1)
-    v_mov_b32 v3, v1
-    s_waitcnt vmcnt(0)
++   s_waitcnt vmcnt(0)
     v_mov_b32 v3, v2
 
 ; case atomics with and without result
@@ -334,13 +200,7 @@ bb0:
     global_atomic_add_f32 v0, v1, s[0:1]
     global_atomic_pk_add_f16 v2, v0, v1, s[0:1] sc0
     v_mov_b32 v1, 0
-    v_mov_b32 v3, v2
-; ---
-bb0:
-    global_atomic_add_f32 v0, v1, s[0:1]
-    global_atomic_pk_add_f16 v2, v0, v1, s[0:1] sc0
-    v_mov_b32 v1, 0
-    s_waitcnt vmcnt(0)
++   s_waitcnt vmcnt(0)
     v_mov_b32 v3, v2
 
 ; case at most fifteen lds reads can be told apart
@@ -363,30 +223,9 @@ bb0:
     ds_read_b32 v15, v0
     ds_read_b32 v16, v0
     ds_read_b32 v17, v0
++   s_waitcnt lgkmcnt(14)
     v_mov_b32 v20, v1
-    v_mov_b32 v20, v4
-; ---
-bb0:
-    ds_read_b32 v1, v0
-    ds_read_b32 v2, v0
-    ds_read_b32 v3, v0
-    ds_read_b32 v4, v0
-    ds_read_b32 v5, v0
-    ds_read_b32 v6, v0
-    ds_read_b32 v7, v0
-    ds_read_b32 v8, v0
-    ds_read_b32 v9, v0
-    ds_read_b32 v10, v0
-    ds_read_b32 v11, v0
-    ds_read_b32 v12, v0
-    ds_read_b32 v13, v0
-    ds_read_b32 v14, v0
-    ds_read_b32 v15, v0
-    ds_read_b32 v16, v0
-    ds_read_b32 v17, v0
-    s_waitcnt lgkmcnt(14)
-    v_mov_b32 v20, v1
-    s_waitcnt lgkmcnt(13)
++   s_waitcnt lgkmcnt(13)
     v_mov_b32 v20, v4
 
 ; case an LDS instruction waits for the loads to LDS before it
@@ -394,13 +233,7 @@ bb0:
 bb0:
     buffer_load_dword v0, s[4:7], 0 offen lds
     global_load_dword v1, v0, s[0:1]
-    ds_read_b32 v3, v0
-    ds_bpermute_b32 v4, v0, v2
-; ---
-bb0:
-    buffer_load_dword v0, s[4:7], 0 offen lds
-    global_load_dword v1, v0, s[0:1]
-    s_waitcnt vmcnt(1)
++   s_waitcnt vmcnt(1)
     ds_read_b32 v3, v0
     ds_bpermute_b32 v4, v0, v2
 
@@ -411,13 +244,7 @@ bb0:
     buffer_load_dword v0, s[4:7], 0 offen lds
     ds_read_b32 v3, v0
     buffer_load_dword v0, s[4:7], 0 offen lds
-    s_barrier
-; ---
-bb0:
-    buffer_load_dword v0, s[4:7], 0 offen lds
-    ds_read_b32 v3, v0
-    buffer_load_dword v0, s[4:7], 0 offen lds
-    s_waitcnt vmcnt(0) lgkmcnt(0)
++   s_waitcnt vmcnt(0) lgkmcnt(0)
     s_barrier
 
 ; case a load to LDS waits for the LDS instructions before it
@@ -425,13 +252,7 @@ bb0:
 bb0:
     ds_read_b32 v3, v0
     ds_bpermute_b32 v4, v0, v2
-    global_load_lds_dword v0, s[0:1]
-    global_load_lds_dword v0, s[0:1] offset:4
-; ---
-bb0:
-    ds_read_b32 v3, v0
-    ds_bpermute_b32 v4, v0, v2
-    s_waitcnt lgkmcnt(1)
++   s_waitcnt lgkmcnt(1)
     global_load_lds_dword v0, s[0:1]
     global_load_lds_dword v0, s[0:1] offset:4
 
@@ -440,28 +261,18 @@ bb0:
 ; target gfx90a
 bb0:
     ds_write_b32 v0, v1
++   s_waitcnt lgkmcnt(0)
     buffer_store_lds_dword s[4:7], 0 lds
-    ds_write_b32 v0, v2
-; ---
-bb0:
-    ds_write_b32 v0, v1
-    s_waitcnt lgkmcnt(0)
-    buffer_store_lds_dword s[4:7], 0 lds
-    s_waitcnt vmcnt(0)
++   s_waitcnt vmcnt(0)
     ds_write_b32 v0, v2
 
 ; case a flat access may touch LDS
 ; run waits
 bb0:
     buffer_load_dword v0, s[4:7], 0 offen lds
++   s_waitcnt vmcnt(0)
     flat_store_dword v[2:3], v4
-    s_barrier
-; ---
-bb0:
-    buffer_load_dword v0, s[4:7], 0 offen lds
-    s_waitcnt vmcnt(0)
-    flat_store_dword v[2:3], v4
-    s_waitcnt lgkmcnt(0)
++   s_waitcnt lgkmcnt(0)
     s_barrier
 
 ; case a flat store may be overtaken by nothing that only zero tells
@@ -470,14 +281,7 @@ bb0:
     global_load_dword v1, v0, s[0:1]
     global_load_dword v2, v0, s[0:1]
     flat_store_dword v[4:5], v6
-    v_mov_b32 v3, v1
-    v_mov_b32 v3, v2
-; ---
-bb0:
-    global_load_dword v1, v0, s[0:1]
-    global_load_dword v2, v0, s[0:1]
-    flat_store_dword v[4:5], v6
-    s_waitcnt vmcnt(0)
++   s_waitcnt vmcnt(0)
     v_mov_b32 v3, v1
     v_mov_b32 v3, v2
 
@@ -487,13 +291,7 @@ bb0:
     flat_atomic_add v[2:3], v4
     v_mov_b32 v4, 0
     flat_atomic_add v5, v[2:3], v4 sc0
-    v_mov_b32 v6, v5
-; ---
-bb0:
-    flat_atomic_add v[2:3], v4
-    v_mov_b32 v4, 0
-    flat_atomic_add v5, v[2:3], v4 sc0
-    s_waitcnt vmcnt(0) lgkmcnt(0)
++   s_waitcnt vmcnt(0) lgkmcnt(0)
     v_mov_b32 v6, v5
 
 ; case registers of the global data share are locked until it has read them
@@ -502,19 +300,11 @@ bb0:
 bb0:
     ds_write_b32 v0, v1 gds
     v_mov_b32 v2, v1
++   s_waitcnt expcnt(0)
     v_mov_b32 v1, 0
     v_mov_b32 v0, 0
     ds_write_b32 v0, v1 gds
-    s_mov_b64 exec, s[0:1]
-; ---
-bb0:
-    ds_write_b32 v0, v1 gds
-    v_mov_b32 v2, v1
-    s_waitcnt expcnt(0)
-    v_mov_b32 v1, 0
-    v_mov_b32 v0, 0
-    ds_write_b32 v0, v1 gds
-    s_waitcnt expcnt(0)
++   s_waitcnt expcnt(0)
     s_mov_b64 exec, s[0:1]
 
 ; case LDS and the global data share are not in order
@@ -523,19 +313,11 @@ bb0:
 bb0:
     ds_read_b32 v1, v0
     ds_read_b32 v2, v0 offset:4
++   s_waitcnt lgkmcnt(1)
     v_mov_b32 v3, v1
     ds_read_b32 v4, v0 gds
     ds_read_b32 v5, v0
-    v_mov_b32 v3, v4
-; ---
-bb0:
-    ds_read_b32 v1, v0
-    ds_read_b32 v2, v0 offset:4
-    s_waitcnt lgkmcnt(1)
-    v_mov_b32 v3, v1
-    ds_read_b32 v4, v0 gds
-    ds_read_b32 v5, v0
-    s_waitcnt lgkmcnt(0)
++   s_waitcnt lgkmcnt(0)
     v_mov_b32 v3, v4
 
 ; case after GWS everything is waited for
@@ -544,27 +326,17 @@ bb0:
 bb0:
     global_load_dword v1, v0, s[0:1]
     ds_gws_barrier v2 gds
-    v_mov_b32 v3, v1
-; ---
-bb0:
-    global_load_dword v1, v0, s[0:1]
-    ds_gws_barrier v2 gds
-    s_waitcnt vmcnt(0) expcnt(0) lgkmcnt(0)
++   s_waitcnt vmcnt(0) expcnt(0) lgkmcnt(0)
     v_mov_b32 v3, v1
 
 ; case messages and LDS instructions are not in order
 ; run waits
 bb0:
     ds_read_b32 v1, v0
-    s_sendmsg 1
+-   s_sendmsg 1
++   s_sendmsg sendmsg(MSG_INTERRUPT)
     ds_read_b32 v2, v0
-    v_mov_b32 v3, v1
-; ---
-bb0:
-    ds_read_b32 v1, v0
-    s_sendmsg sendmsg(MSG_INTERRUPT)
-    ds_read_b32 v2, v0
-    s_waitcnt lgkmcnt(0)
++   s_waitcnt lgkmcnt(0)
     v_mov_b32 v3, v1
 
 ; case scalar stores are written back at the end
@@ -573,12 +345,7 @@ bb0:
 bb0:
     s_store_dword s4, s[0:1], 0x0
     s_mov_b32 s4, 0
-    s_endpgm
-; ---
-bb0:
-    s_store_dword s4, s[0:1], 0x0
-    s_mov_b32 s4, 0
-    s_dcache_wb
++   s_dcache_wb
     s_endpgm
 
 ; case scalar stores on one path
@@ -589,24 +356,12 @@ bb0:
 bb1:
     s_atomic_add s4, s[0:1], 0x0
 bb2:
-    s_endpgm
-; ---
-bb0:
-    s_cbranch_scc1 bb2
-bb1:
-    s_atomic_add s4, s[0:1], 0x0
-bb2:
-    s_dcache_wb
++   s_dcache_wb
     s_endpgm
 
 ; case scalar stores that the text writes back
 ; run waits
 ; target gfx906 gfx908 gfx90a
-bb0:
-    s_store_dword s4, s[0:1], 0x0
-    s_dcache_wb
-    s_endpgm
-; ---
 bb0:
     s_store_dword s4, s[0:1], 0x0
     s_dcache_wb
@@ -619,14 +374,7 @@ bb0:
     s_atomic_add s4, s[0:1], 0x0
     s_add_u32 s5, s4, s4
     s_atomic_add s6, s[0:1], 0x0 glc
-    s_add_u32 s5, s6, s6
-    s_dcache_wb
-; ---
-bb0:
-    s_atomic_add s4, s[0:1], 0x0
-    s_add_u32 s5, s4, s4
-    s_atomic_add s6, s[0:1], 0x0 glc
-    s_waitcnt lgkmcnt(0)
++   s_waitcnt lgkmcnt(0)
     s_add_u32 s5, s6, s6
     s_dcache_wb
 
@@ -634,23 +382,14 @@ bb0:
 ; run waits
 bb0:
     s_load_dwordx2 vcc, s[0:1], 0x0
++   s_waitcnt lgkmcnt(0)
     v_mov_b32 v0, src_vccz
     s_load_dwordx2 s[20:21], s[0:1], 0x0
++   s_waitcnt lgkmcnt(0)
     s_movrels_b32 s4, s8
     s_load_dwordx2 s[20:21], s[0:1], 0x0
     s_movreld_b32 s24, s8
-    s_movreld_b32 s16, s8
-; ---
-bb0:
-    s_load_dwordx2 vcc, s[0:1], 0x0
-    s_waitcnt lgkmcnt(0)
-    v_mov_b32 v0, src_vccz
-    s_load_dwordx2 s[20:21], s[0:1], 0x0
-    s_waitcnt lgkmcnt(0)
-    s_movrels_b32 s4, s8
-    s_load_dwordx2 s[20:21], s[0:1], 0x0
-    s_movreld_b32 s24, s8
-    s_waitcnt lgkmcnt(0)
++   s_waitcnt lgkmcnt(0)
     s_movreld_b32 s16, s8
 
 ; case caches are written back before the next store, and forgotten after the loads
@@ -660,21 +399,11 @@ bb0:
     global_store_dword v0, v1, s[0:1]
     buffer_wbl2 sc1
     global_load_dword v2, v0, s[0:1]
++   s_waitcnt vmcnt(1)
     global_store_dword v0, v3, s[0:1]
     global_load_dword v4, v0, s[0:1]
     global_store_dword v0, v3, s[0:1]
-    buffer_inv sc1
-    v_mov_b32 v5, v4
-; ---
-bb0:
-    global_store_dword v0, v1, s[0:1]
-    buffer_wbl2 sc1
-    global_load_dword v2, v0, s[0:1]
-    s_waitcnt vmcnt(1)
-    global_store_dword v0, v3, s[0:1]
-    global_load_dword v4, v0, s[0:1]
-    global_store_dword v0, v3, s[0:1]
-    s_waitcnt vmcnt(1)
++   s_waitcnt vmcnt(1)
     buffer_inv sc1
     v_mov_b32 v5, v4
 
@@ -701,17 +430,11 @@ bb0:
 bb0:
     s_barrier
     global_store_dword v0, v1, s[0:1]
-    s_barrier nowait
+-   s_barrier nowait
++   s_waitcnt vmcnt(0)
++   s_barrier
     s_load_dword s4, s[0:1], 0x0
-    s_barrier
-; ---
-bb0:
-    s_barrier
-    global_store_dword v0, v1, s[0:1]
-    s_waitcnt vmcnt(0)
-    s_barrier
-    s_load_dword s4, s[0:1], 0x0
-    s_waitcnt lgkmcnt(0)
++   s_waitcnt lgkmcnt(0)
     s_barrier
 
 ; case later a barrier waits for LDS alone
@@ -720,14 +443,8 @@ bb0:
 bb0:
     s_barrier
     global_store_dword v0, v1, s[0:1]
-    s_barrier nowait
-    s_load_dword s4, s[0:1], 0x0
-    s_barrier
-; ---
-bb0:
-    s_barrier
-    global_store_dword v0, v1, s[0:1]
-    s_barrier
+-   s_barrier nowait
++   s_barrier
     s_load_dword s4, s[0:1], 0x0
     s_barrier
 
@@ -736,19 +453,11 @@ bb0:
 bb0:
     global_store_dword v0, v1, s[0:1]
     ds_read_b32 v2, v0
++   s_waitcnt vmcnt(0) lgkmcnt(0)
     s_swappc_b64 s[30:31], s[4:5]
     v_mov_b32 v3, v2
     global_load_dword v4, v0, s[0:1]
-    s_setpc_b64 s[30:31]
-; ---
-bb0:
-    global_store_dword v0, v1, s[0:1]
-    ds_read_b32 v2, v0
-    s_waitcnt vmcnt(0) lgkmcnt(0)
-    s_swappc_b64 s[30:31], s[4:5]
-    v_mov_b32 v3, v2
-    global_load_dword v4, v0, s[0:1]
-    s_waitcnt vmcnt(0)
++   s_waitcnt vmcnt(0)
     s_setpc_b64 s[30:31]
 
 ; case an index of a sparse matrix instruction, both registers of a swap, lanes that DPP keeps
@@ -758,23 +467,13 @@ bb0:
     ds_read_b32 v2, v0
     ds_read_b32 v3, v0
     ds_read_b32 v4, v0
++   s_waitcnt lgkmcnt(3)
     v_smfmac_f32_16x16x32_f16 v[20:23], v[24:25], v[26:29], v1
++   s_waitcnt lgkmcnt(2)
     v_swap_b32 v2, v10
++   s_waitcnt lgkmcnt(1)
     v_swap_b32 v10, v3
-    v_mov_b32_dpp v4, v10 row_shr:1 row_mask:0xf bank_mask:0xf
-; ---
-bb0:
-    ds_read_b32 v1, v0
-    ds_read_b32 v2, v0
-    ds_read_b32 v3, v0
-    ds_read_b32 v4, v0
-    s_waitcnt lgkmcnt(3)
-    v_smfmac_f32_16x16x32_f16 v[20:23], v[24:25], v[26:29], v1
-    s_waitcnt lgkmcnt(2)
-    v_swap_b32 v2, v10
-    s_waitcnt lgkmcnt(1)
-    v_swap_b32 v10, v3
-    s_waitcnt lgkmcnt(0)
++   s_waitcnt lgkmcnt(0)
     v_mov_b32_dpp v4, v10 row_shr:1 row_mask:0xf bank_mask:0xf
 
 ; case an indexed register may be any that follows
@@ -782,19 +481,10 @@ bb0:
 bb0:
     global_load_dword v8, v0, s[0:1]
     global_load_dword v9, v0, s[0:1]
-    s_set_gpr_idx_on s4, 1
+-   s_set_gpr_idx_on s4, 1
++   s_set_gpr_idx_on s4, gpr_idx(SRC0)
     v_mov_b32 v10, v12
-    v_mov_b32 v2, v3
-    s_set_gpr_idx_off
-    global_load_dword v9, v0, s[0:1]
-    v_mov_b32 v2, v3
-; ---
-bb0:
-    global_load_dword v8, v0, s[0:1]
-    global_load_dword v9, v0, s[0:1]
-    s_set_gpr_idx_on s4, gpr_idx(SRC0)
-    v_mov_b32 v10, v12
-    s_waitcnt vmcnt(0)
++   s_waitcnt vmcnt(0)
     v_mov_b32 v2, v3
     s_set_gpr_idx_off
     global_load_dword v9, v0, s[0:1]
@@ -806,13 +496,7 @@ bb0:
     ds_read_b32 v1, v0
     ds_nop
     ds_read_b32 v2, v0
-    v_mov_b32 v3, v1
-; ---
-bb0:
-    ds_read_b32 v1, v0
-    ds_nop
-    ds_read_b32 v2, v0
-    s_waitcnt lgkmcnt(1)
++   s_waitcnt lgkmcnt(1)
     v_mov_b32 v3, v1
 
 ; case what an image instruction loads is waited for, with the status after it
@@ -822,19 +506,11 @@ bb0:
     image_load v[4:5], v0, s[8:15] dmask:0x1 tfe
     image_sample v[6:8], v[0:1], s[8:15], s[16:19] dmask:0x7
     image_gather4 v[12:15], v[0:2], s[8:15], s[16:19] dmask:0x1
++   s_waitcnt vmcnt(2)
     v_mov_b32 v1, v5
++   s_waitcnt vmcnt(1)
     v_mov_b32 v2, v8
-    v_mov_b32 v3, v15
-; ---
-bb0:
-    image_load v[4:5], v0, s[8:15] dmask:0x1 tfe
-    image_sample v[6:8], v[0:1], s[8:15], s[16:19] dmask:0x7
-    image_gather4 v[12:15], v[0:2], s[8:15], s[16:19] dmask:0x1
-    s_waitcnt vmcnt(2)
-    v_mov_b32 v1, v5
-    s_waitcnt vmcnt(1)
-    v_mov_b32 v2, v8
-    s_waitcnt vmcnt(0)
++   s_waitcnt vmcnt(0)
     v_mov_b32 v3, v15
 
 ; case every register of an image's address and of the data that it stores is waited for
@@ -843,15 +519,9 @@ bb0:
 bb0:
     global_load_dword v3, v0, s[0:1]
     global_load_dword v7, v0, s[0:1]
++   s_waitcnt vmcnt(1)
     image_store v4, v[1:3], s[8:15] dmask:0x1
-    image_store v[4:7], v0, s[8:15] dmask:0xf
-; ---
-bb0:
-    global_load_dword v3, v0, s[0:1]
-    global_load_dword v7, v0, s[0:1]
-    s_waitcnt vmcnt(1)
-    image_store v4, v[1:3], s[8:15] dmask:0x1
-    s_waitcnt vmcnt(1)
++   s_waitcnt vmcnt(1)
     image_store v[4:7], v0, s[8:15] dmask:0xf
 
 ; case an image atomic returns the former value if it is asked to
@@ -859,13 +529,7 @@ bb0:
 ; target gfx90a
 bb0:
     image_atomic_add v4, v0, s[8:15] dmask:0x1 glc
-    v_mov_b32 v2, v4
-    image_atomic_add v4, v0, s[8:15] dmask:0x1
-    v_mov_b32 v3, v4
-; ---
-bb0:
-    image_atomic_add v4, v0, s[8:15] dmask:0x1 glc
-    s_waitcnt vmcnt(0)
++   s_waitcnt vmcnt(0)
     v_mov_b32 v2, v4
     image_atomic_add v4, v0, s[8:15] dmask:0x1
     v_mov_b32 v3, v4
