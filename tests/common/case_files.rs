@@ -14,8 +14,9 @@
 //! ```
 //!
 //! Lines with `-` are left out and lines with `+` added; lines with a space are there to find the place. What
-//! lies between them is as in the other case, without the faults that stand there as comments. [`expanded`] writes all cases out, and [`condensed`] is its
-//! inverse: a case says how it differs from another where that takes at most half as many lines.
+//! lies between them is as in the other case, without the faults that stand there as comments. [`expanded`]
+//! writes all cases out, and [`condensed`] is its inverse: a case says how it differs from another where that
+//! takes at most half as many lines.
 
 /// How a line of two texts differs.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]

@@ -13,8 +13,8 @@
 //! expected output
 //! ```
 //!
-//! Where most lines come out as they go in, both texts are one: lines that begin with `+` come out in addition,
-//! and lines that begin with `-` do not come out.
+//! Where most lines come out as they go in, both texts are one: lines that begin with `+` come out in
+//! addition, and lines that begin with `-` do not come out.
 //!
 //! Whatever comes out must also satisfy the machine verifier. `BLESS=1` rewrites the expected output.
 
