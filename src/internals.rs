@@ -31,7 +31,9 @@ pub mod layout {
 
 pub mod node {
     pub use crate::ir::node::{Body, Operands, Placement, Tag, Trip, ValueType, Yields};
-    pub use crate::ir::op::{Control, Op, ResultType};
+    pub use crate::ir::op::{
+        AtomicOp, BinaryOp, Control, Op, ReductionOp, ResultType, ScanOp, SortOp, UnaryOp,
+    };
 }
 
 pub mod machine {

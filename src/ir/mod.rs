@@ -43,7 +43,6 @@ pub(crate) mod mapped_access;
 #[cfg(feature = "compiler")]
 pub(crate) mod mapping;
 #[cfg(feature = "compiler")]
-pub(crate) mod mapping_types;
 #[cfg(feature = "compiler")]
 pub(crate) mod memory_layout;
 #[cfg(feature = "compiler")]
@@ -70,6 +69,8 @@ pub mod schedule;
 mod set_symbols;
 #[cfg(feature = "compiler")]
 pub mod text;
+#[cfg(feature = "compiler")]
+pub(crate) mod type_rules;
 pub(crate) mod types;
 #[cfg(feature = "compiler")]
 pub(crate) mod verifier;

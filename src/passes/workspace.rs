@@ -29,7 +29,7 @@ use crate::ir::memory_layout::{DebugLog, Strides};
 use crate::ir::node::{Name, *};
 use crate::ir::node_map::Side;
 use crate::ir::nodes::{self, ExpandedNode};
-use crate::ir::op::KernelTraits;
+use crate::ir::op::{KernelTraits, NodeRole, OpClass};
 use crate::ir::text::{Detail, copy_attributes, print_after};
 use crate::ir::{verifier, walk};
 
@@ -151,7 +151,7 @@ impl Workspace {
         self.traits = described_traits(kernel, options);
         self.map.refill(&order, Entity::PLACEHOLDER);
         let places =
-            |node: &&Entity| matches!(from.get::<Op>(**node), Some(Op::Memory | Op::Scalar | Op::Allocate));
+            |node: &&Entity| from.get::<Op>(**node).is_some_and(|op| op.row().class == OpClass::Declaration);
         for &node in order.iter().filter(places) {
             self.map[node] = self.copy_node(from, node);
         }
@@ -218,9 +218,8 @@ impl Workspace {
         let world = &mut self.world;
         if let Some(mapping) = mapping {
             let accessed = nodes::node(from, node).and_then(|node| node.memory());
-            let is_value = |node: Entity| {
-                from.get::<Op>(node).is_some_and(|op| op.row().gives == crate::ir::op::NodeRole::Value)
-            };
+            let is_value =
+                |node: Entity| from.get::<Op>(node).is_some_and(|op| op.row().gives == NodeRole::Value);
             if accessed.is_ok_and(is_value) {
                 self.traits |= KernelTraits::READ_VALUES;
             }

@@ -4,4 +4,5 @@
 mod dependencies;
 mod floors;
 mod guards;
+mod operation_files;
 mod rooms;

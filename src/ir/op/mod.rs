@@ -12,6 +12,7 @@ mod arithmetic;
 mod atomic;
 mod control;
 mod decoding;
+mod family;
 mod reduction;
 mod row;
 mod scan;
@@ -31,6 +32,10 @@ pub(in crate::ir) use arithmetic::{
 pub use atomic::AtomicOp;
 pub use control::{Control, WaveBound, WaveCondition};
 pub use decoding::{CodeForm, Decoding};
+pub(crate) use family::{
+    AccessOp, AlongDimOp, CarriedOp, ConstantOp, ContractionOp, DeclarationOp, ElementWiseOp, OpFamily,
+    OrderOp, RegionOp,
+};
 pub(in crate::ir) use reduction::reductions;
 pub use reduction::{Reduction, ReductionOp};
 pub use row::ResultType;
@@ -317,6 +322,7 @@ rows! {
     Op::Select => OpRow {
         word: "select",
         takes: Some(&[NodeRole::Value, NodeRole::Value, NodeRole::Value]),
+        operands: DTypes::Numbers,
         result: ResultType::Chosen,
         doc: "The second operand where the first one, which is i1, holds, and the third elsewhere.",
         ..arithmetic::ELEMENT_WISE
@@ -426,7 +432,7 @@ impl Op {
 
     /// The condition under which a region runs, among its operands.
     pub(crate) fn condition(self, operands: &[Entity]) -> Option<Entity> {
-        operands.last().copied().filter(|_| matches!(self, Op::Conditional | Op::While))
+        operands.last().copied().filter(|_| self.runs_under_condition())
     }
 
     /// The values that a region hands on, among those that it yields: a `while` yields its next condition
@@ -448,7 +454,10 @@ impl Op {
 
     /// What a product says of its matrix instruction.
     pub(crate) fn product(self) -> Option<MmaChoice> {
-        if let Op::Mma(choice) | Op::ScaledMma(choice) = self { Some(choice) } else { None }
+        match self.family() {
+            OpFamily::Contraction(op) => Some(op.choice()),
+            _ => None,
+        }
     }
 
     /// A product with this matrix instruction; other operations as they are.
@@ -459,6 +468,63 @@ impl Op {
             Op::ScaledMma(choice)
         } else {
             self
+        }
+    }
+
+    /// True for products of matrices.
+    pub(crate) const fn is_product(self) -> bool {
+        matches!(self.row().class, OpClass::Contraction)
+    }
+
+    /// True for what reads and writes a memory in one step.
+    pub(crate) const fn updates(self) -> bool {
+        matches!(self.row().memory, MemoryEffect::Updates)
+    }
+
+    /// True for what reads one memory, its first operand, and writes another one.
+    pub(crate) const fn copies(self) -> bool {
+        matches!(self.row().memory, MemoryEffect::Copies)
+    }
+
+    /// True for values that regions carry.
+    pub(crate) const fn is_carried(self) -> bool {
+        matches!(self.row().class, OpClass::Carried)
+    }
+
+    /// True for regions that have a condition, their last operand.
+    pub(crate) const fn runs_under_condition(self) -> bool {
+        matches!(self.family(), OpFamily::Region(RegionOp::Conditional | RegionOp::While))
+    }
+
+    /// True for regions that may run several times.
+    pub(crate) const fn repeats(self) -> bool {
+        matches!(self.family(), OpFamily::Region(RegionOp::Iterate(_) | RegionOp::While))
+    }
+
+    /// The dimension that a region walks along, if it is a loop over one.
+    pub(crate) const fn walks(self) -> Option<Dim> {
+        match self.family() {
+            OpFamily::Region(RegionOp::Iterate(dim) | RegionOp::Pipeline(dim)) => Some(dim),
+            _ => None,
+        }
+    }
+
+    /// A region as messages call it.
+    pub(crate) const fn in_words(self) -> &'static str {
+        match self.family() {
+            OpFamily::Region(RegionOp::Conditional) => "conditional",
+            OpFamily::Region(RegionOp::While) => "while loop",
+            _ => "loop",
+        }
+    }
+
+    /// The dimension that a reduction, a scan or a sort runs along.
+    pub(crate) const fn runs_along(self) -> Option<Dim> {
+        match self.family() {
+            OpFamily::AlongDim(AlongDimOp::Reduce(reduction)) => Some(reduction.dim),
+            OpFamily::AlongDim(AlongDimOp::Scan(scan)) => Some(scan.dim),
+            OpFamily::AlongDim(AlongDimOp::Sort(sort)) => Some(sort.dim),
+            _ => None,
         }
     }
 

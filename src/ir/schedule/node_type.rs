@@ -7,6 +7,7 @@ use crate::ir::node::{
     AtomicOp, BinaryOp, Constant, Conversion, MmaChoice, Op, Predicate, ReductionOp, ScanOp, TernaryOp,
     UnaryOp,
 };
+use crate::ir::op::{AccessOp, AlongDimOp, ConstantOp, ElementWiseOp, OpFamily, RegionOp};
 
 /// A kind of node.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
@@ -92,43 +93,53 @@ impl NodeType {
 
     /// The kind of a node that does `op`, if schedules can name such nodes.
     pub fn of(op: Op) -> Option<NodeType> {
-        Some(match op {
-            Op::Read => NodeType::Read,
-            Op::Write => NodeType::Write,
-            Op::GlobalToShared => NodeType::GlobalToShared,
-            Op::Mma(_) | Op::ScaledMma(_) => NodeType::Mma,
-            Op::Iterate(_) => NodeType::Iterate,
-            Op::Register(_) => NodeType::Register,
-            Op::Unary(op) => NodeType::Unary(op),
-            Op::Binary(op) => NodeType::Binary(op),
-            Op::Ternary(op) => NodeType::Ternary(op),
-            Op::Compare(_) => NodeType::Compare,
-            Op::Select => NodeType::Select,
-            Op::Convert(op) => NodeType::Convert(op),
-            Op::SelfIndex(_) => NodeType::SelfIndex,
-            Op::Size(_) => NodeType::Size,
-            Op::WorkgroupId(_) => NodeType::WorkgroupId,
-            Op::Iteration(_) => NodeType::Iteration,
-            Op::Broadcast => NodeType::Broadcast,
-            Op::Reduce(reduction) => NodeType::Reduce(reduction.op),
-            Op::Scan(scan) => NodeType::Scan(scan.op),
-            Op::Atomic(op) => NodeType::Atomic(op),
-            Op::Memory
-            | Op::Scalar
-            | Op::Allocate
-            | Op::Pipeline(_)
-            | Op::Conditional
-            | Op::While
-            | Op::Rearrange
-            | Op::Decode(_)
-            | Op::Encode(_)
-            | Op::Sort(_)
-            | Op::IterArg(_)
-            | Op::LoopResult(_)
-            | Op::Barrier
-            | Op::SetSymbol(_)
-            | Op::Control(_) => return None,
-        })
+        match op.family() {
+            OpFamily::Access(op) => Some(NodeType::of_access(op)),
+            OpFamily::ElementWise(op) => NodeType::of_element_wise(op),
+            OpFamily::Constant(op) => Some(NodeType::of_constant(op)),
+            OpFamily::Contraction(_) => Some(NodeType::Mma),
+            OpFamily::AlongDim(AlongDimOp::Reduce(reduction)) => Some(NodeType::Reduce(reduction.op)),
+            OpFamily::AlongDim(AlongDimOp::Scan(scan)) => Some(NodeType::Scan(scan.op)),
+            OpFamily::Region(RegionOp::Iterate(_)) => Some(NodeType::Iterate),
+            OpFamily::Region(_)
+            | OpFamily::AlongDim(AlongDimOp::Sort(_))
+            | OpFamily::Declaration(_)
+            | OpFamily::Rearrangement(_)
+            | OpFamily::Carried(_)
+            | OpFamily::Order(_) => None,
+        }
+    }
+
+    fn of_access(op: AccessOp) -> NodeType {
+        match op {
+            AccessOp::Read => NodeType::Read,
+            AccessOp::Write => NodeType::Write,
+            AccessOp::Atomic(op) => NodeType::Atomic(op),
+            AccessOp::GlobalToShared => NodeType::GlobalToShared,
+        }
+    }
+
+    fn of_element_wise(op: ElementWiseOp) -> Option<NodeType> {
+        match op {
+            ElementWiseOp::Unary(op) => Some(NodeType::Unary(op)),
+            ElementWiseOp::Binary(op) => Some(NodeType::Binary(op)),
+            ElementWiseOp::Ternary(op) => Some(NodeType::Ternary(op)),
+            ElementWiseOp::Compare(_) => Some(NodeType::Compare),
+            ElementWiseOp::Select => Some(NodeType::Select),
+            ElementWiseOp::Convert(op) => Some(NodeType::Convert(op)),
+            ElementWiseOp::Broadcast => Some(NodeType::Broadcast),
+            ElementWiseOp::Decode(_) | ElementWiseOp::Encode(_) => None,
+        }
+    }
+
+    fn of_constant(op: ConstantOp) -> NodeType {
+        match op {
+            ConstantOp::Register(_) => NodeType::Register,
+            ConstantOp::SelfIndex(_) => NodeType::SelfIndex,
+            ConstantOp::Size(_) => NodeType::Size,
+            ConstantOp::WorkgroupId(_) => NodeType::WorkgroupId,
+            ConstantOp::Iteration(_) => NodeType::Iteration,
+        }
     }
 }
 

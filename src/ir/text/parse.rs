@@ -5,22 +5,21 @@ use bevy_ecs::prelude::Entity;
 use rustc_hash::FxHashMap;
 
 use super::attributes::Attributes;
-use super::controls::{control, predicate};
+use super::controls::control;
 use super::cursor::{Cursor, Parsed, TextFaults};
 use super::lex::Token;
 use super::parser::Parser;
 use super::schedule;
 use super::scope::{NameMeaning, Scopes};
 use super::symbolic::dimension;
-use super::words::{CONSTRAINTS, stray_word, unknown_operation};
-use crate::ir::assemble::{KernelAssembler, check_allocation, check_register, is_identifier};
+use super::words::{CONSTRAINTS, stray_word};
+use crate::ir::assemble::{KernelAssembler, is_identifier};
 use crate::ir::diagnostic::{Diagnostic, Diagnostics, Location, SourceText};
 use crate::ir::expr::ExprArena;
 use crate::ir::kernel::Kernel;
-use crate::ir::layout::Dim;
 use crate::ir::node::*;
 use crate::ir::schedule::WaveSchedule;
-use crate::ir::types::{AddressSpace, DType};
+use crate::ir::types::AddressSpace;
 
 /// The deepest nesting of loops that is read.
 const MAX_LOOPS: u32 = 100;
@@ -431,237 +430,6 @@ impl<'a> Parser<'a> {
         let attributes = self.attributes()?;
         self.attach(node, attributes);
         Ok(())
-    }
-
-    /// An operation with one result.
-    fn compute(&mut self, origin: Origin) -> Parsed<NameMeaning> {
-        let Token::Name(word) = *self.cursor.peek() else { return Err(self.cursor.expected("an operation")) };
-        let start = self.cursor.location();
-        self.cursor.bump();
-        let unknown = ValueType::unknown();
-        let (op, operands, ty) = match word {
-            "register" => {
-                let (shape, at) = self.shape()?;
-                let dims = self.nodes.dims(&shape).map_err(|fault| fault.at(Some(at)))?;
-                let declared = self.cursor.location();
-                let dtype = self.cursor.dtype()?;
-                let at = if dtype == DType::I1 { declared } else { self.cursor.location() };
-                if self.cursor.at("(") {
-                    return self.register_of(origin, &shape, dtype).map(NameMeaning::Value);
-                }
-                let constant = self.cursor.number()?.read_as(dtype);
-                check_register(constant, dtype).map_err(|fault| fault.at(Some(at)))?;
-                (Op::Register(constant), vec![], ValueType { dims, dtype: Some(dtype) })
-            }
-            "constant" => (Op::Register(self.cursor.number()?), vec![], unknown),
-            "allocate" => {
-                let (shape, at) = self.shape()?;
-                let dims = self.nodes.dims(&shape).map_err(|fault| fault.at(Some(at)))?;
-                let declared = self.cursor.location();
-                let dtype = self.cursor.dtype()?;
-                check_allocation(dtype).map_err(|fault| fault.at(Some(declared)))?;
-                self.nodes.check_outside_of_loops().map_err(|fault| fault.at(Some(start)))?;
-                let ty = ValueType { dims, dtype: Some(dtype) };
-                return Ok(NameMeaning::Place(self.nodes.push(origin, Op::Allocate, &[], ty)));
-            }
-            "read" => {
-                let memory = self.read_operand()?;
-                if let Some(mapped) = self.mapping(origin)? {
-                    return self.mapped_read(origin, memory, mapped);
-                }
-                let node = self.accessed(origin, Op::Read, &[], memory)?;
-                self.access_flags(node)?;
-                return Ok(NameMeaning::Value(node));
-            }
-            "mma" => (Op::Mma(self.mma_choice()?), self.values(3)?, unknown),
-            "scaled_mma" => {
-                let (choice, mut operands) = (self.mma_choice()?, self.values(5)?);
-                // A factor and its scales stand together in text, and scales come last in operands.
-                if let [_, lhs_scale, rhs, rhs_scale, acc] = &mut operands[..] {
-                    (*lhs_scale, *rhs, *rhs_scale, *acc) = (*rhs, *acc, *lhs_scale, *rhs_scale);
-                }
-                (Op::ScaledMma(choice), operands, unknown)
-            }
-            "compare" => {
-                let predicate = predicate(&mut self.cursor)?;
-                (Op::Compare(predicate), self.pair(origin)?, unknown)
-            }
-            "self_index" => {
-                let dim = self.dim("a dimension")?;
-                let dims = Dims::from_slice(&[dim]);
-                (Op::SelfIndex(dim), vec![], ValueType { dims, dtype: Some(DType::I32) })
-            }
-            "iteration" => {
-                let dim = self.dim("a dimension")?;
-                (Op::Iteration(dim), vec![], ValueType { dims: Dims::new(), dtype: Some(DType::I32) })
-            }
-            "workgroup_id" => {
-                let axis = self.axis()?;
-                (Op::WorkgroupId(axis), vec![], ValueType { dims: Dims::new(), dtype: Some(DType::I32) })
-            }
-            "size" => {
-                let dim = self.dim("a dimension")?;
-                (Op::Size(dim), vec![], ValueType { dims: Dims::new(), dtype: Some(DType::I32) })
-            }
-            "broadcast" => {
-                let value = self.value()?;
-                let (shape, at) = self.shape()?;
-                let dims = self.nodes.dims(&shape).map_err(|fault| fault.at(Some(at)))?;
-                (Op::Broadcast, vec![value], ValueType { dims, dtype: None })
-            }
-            "scatter_add" => return self.scatter_add(origin),
-            "rearrange" if self.stage.is_some() => {
-                let mut pieces = vec![self.value()?];
-                while self.cursor.take(",") {
-                    pieces.push(self.value()?);
-                }
-                (Op::Rearrange, pieces, unknown)
-            }
-            "decode" if self.stage.is_some() => self.decoding()?,
-            "encode" if self.stage.is_some() => self.encoding()?,
-            _ if let Some(&op) = AtomicOp::ALL.iter().find(|op| op.row().word == word) => {
-                return self.atomic(origin, op);
-            }
-            _ if ReductionOp::ALL.iter().any(|op| op.row().word == word) => {
-                let (op, operands) = self.reduction(origin, word)?;
-                (op, operands, unknown)
-            }
-            _ if let Some(&op) = ScanOp::ALL.iter().find(|op| op.row().word == word) => {
-                let (scan, operands) = self.scan(op)?;
-                (Op::Scan(scan), operands, unknown)
-            }
-            _ if let Some(&op) = SortOp::ALL.iter().find(|op| op.row().word == word) => {
-                let value = self.value()?;
-                if !self.cursor.take_word("over") {
-                    return Err(self.cursor.expected("`over` and a dimension"));
-                }
-                let dim = self.dim("the dimension to sort along")?;
-                (Op::Sort(Sort { op, dim }), vec![value], unknown)
-            }
-            _ => match Op::element_wise().find(|op| op.row().word == word) {
-                Some(op @ Op::Binary(_)) => (op, self.pair(origin)?, unknown),
-                Some(op @ Op::Ternary(_)) => {
-                    let mut operands = self.pair(origin)?;
-                    self.cursor.expect(",")?;
-                    operands.push(self.operand(origin)?);
-                    (op, operands, unknown)
-                }
-                Some(op @ Op::Convert(_)) => {
-                    let value = self.value()?;
-                    let dtype = self.cursor.dtype()?;
-                    (op, vec![value], ValueType { dims: Dims::new(), dtype: Some(dtype) })
-                }
-                Some(op) => (op, self.values(op.row().takes.map_or(0, <[_]>::len))?, unknown),
-                None => match self.derived(origin, word)? {
-                    Some(node) => return Ok(NameMeaning::Value(node)),
-                    None => return Err(unknown_operation(word).at(Some(start))),
-                },
-            },
-        };
-        Ok(NameMeaning::Value(self.nodes.push(origin, op, &operands, ty)))
-    }
-
-    /// `atomic_add %x, memory`, with a mapping or without.
-    fn atomic(&mut self, origin: Origin, op: AtomicOp) -> Parsed<NameMeaning> {
-        let values = self.values(op.values())?;
-        self.cursor.expect(",")?;
-        let memory = self.place()?;
-        let mapped = self.mapping(origin)?;
-        let op = Op::Atomic(op);
-        let node = match mapped {
-            Some(mapped) => {
-                let operands = mapped.operands_of(&values, memory);
-                let node = self.nodes.push(origin, op, &operands, ValueType::unknown());
-                self.nodes.map(node, mapped.mapping);
-                node
-            }
-            None => {
-                let node = self.accessed(origin, op, &values, memory)?;
-                self.nodes.map_to_itself(node, memory);
-                node
-            }
-        };
-        self.access_flags(node)?;
-        Ok(NameMeaning::Value(node))
-    }
-
-    /// The operands of a reduction, or of the pieces of one: `%x over N`. Of several dimensions,
-    /// `over [M, N]`, this is the reduction over the last one.
-    fn reduction(&mut self, origin: Origin, word: &str) -> Parsed<(Op, Vec<Entity>)> {
-        let mut values = vec![self.value()?];
-        while self.cursor.take(",") {
-            values.push(self.value()?);
-        }
-        if !self.cursor.take_word("over") {
-            return Err(self.cursor.expected("`over` and a dimension"));
-        }
-        let op = ReductionOp::ALL.iter().copied().find(|op| op.row().word == word);
-        let op = op.ok_or_else(|| self.cursor.expected("a reduction"))?;
-        let dim = if values.len() == 1 && self.cursor.take("[") {
-            let mut dim = self.dim("a dimension to reduce")?;
-            while self.cursor.take(",") {
-                let one = Op::Reduce(Reduction { op, dim, parts: None });
-                values = vec![self.nodes.push(origin, one, &values, ValueType::unknown())];
-                dim = self.dim("a dimension to reduce")?;
-            }
-            self.cursor.expect("]")?;
-            dim
-        } else {
-            self.dim("the dimension to reduce")?
-        };
-        let parts = match self.stage.is_some() && self.cursor.take_word("by") {
-            true => Some(self.dim("the dimension that counts parts")?),
-            false => None,
-        };
-        Ok((Op::Reduce(Reduction { op, dim, parts }), values))
-    }
-
-    /// The operands of a scan, with those that passes give it: `%x over N`.
-    fn scan(&mut self, op: ScanOp) -> Parsed<(Scan, Vec<Entity>)> {
-        let mut values = vec![self.value()?];
-        while self.stage.is_some() && self.cursor.take(",") {
-            values.push(self.value()?);
-        }
-        if !self.cursor.take_word("over") {
-            return Err(self.cursor.expected("`over` and a dimension"));
-        }
-        let dim = self.dim("the dimension to sum up along")?;
-        let by_wave = match self.stage.is_some() && self.cursor.take_word("by") {
-            true => Some(self.dim("the dimension that counts waves")?),
-            false => None,
-        };
-        Ok((Scan { op, dim, by_wave }, values))
-    }
-
-    pub(super) fn dim(&mut self, what: &str) -> Parsed<Dim> {
-        let at = self.cursor.location();
-        let symbol = dimension(&mut self.cursor, what)?;
-        self.nodes.dim(symbol).map_err(|fault| fault.at(Some(at)))
-    }
-
-    /// `count` values with commas between them.
-    pub(super) fn values(&mut self, count: usize) -> Parsed<Vec<Entity>> {
-        let mut values = vec![self.value()?];
-        while values.len() < count {
-            self.cursor.expect(",")?;
-            values.push(self.value()?);
-        }
-        Ok(values)
-    }
-
-    /// The operands of arithmetic on two values; a number stands for a constant.
-    fn pair(&mut self, origin: Origin) -> Parsed<Vec<Entity>> {
-        let left = self.operand(origin)?;
-        self.cursor.expect(",")?;
-        Ok(vec![left, self.operand(origin)?])
-    }
-
-    fn operand(&mut self, origin: Origin) -> Parsed<Entity> {
-        if !self.cursor.at_number() {
-            return self.value();
-        }
-        let constant = self.cursor.number()?;
-        Ok(self.nodes.push(origin, Op::Register(constant), &[], ValueType::unknown()))
     }
 
     /// A loop or a conditional, whose results are `targets`; the next token is its word.

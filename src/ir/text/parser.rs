@@ -13,6 +13,8 @@ use crate::ir::assemble::KernelAssembler;
 use crate::ir::diagnostic::{Diagnostic, Location};
 use crate::ir::expr::{ExprArena, Symbol};
 use crate::ir::kernel::{Declaration, Locations};
+use crate::ir::layout::Dim;
+use crate::ir::node::*;
 
 /// The parser of a kernel.
 pub(super) struct Parser<'a> {
@@ -86,5 +88,36 @@ impl Parser<'_> {
         }
         self.cursor.expect("]")?;
         Ok((strides, at))
+    }
+
+    pub(super) fn dim(&mut self, what: &str) -> Parsed<Dim> {
+        let at = self.cursor.location();
+        let symbol = dimension(&mut self.cursor, what)?;
+        self.nodes.dim(symbol).map_err(|fault| fault.at(Some(at)))
+    }
+
+    /// `count` values with commas between them.
+    pub(super) fn values(&mut self, count: usize) -> Parsed<Vec<Entity>> {
+        let mut values = vec![self.value()?];
+        while values.len() < count {
+            self.cursor.expect(",")?;
+            values.push(self.value()?);
+        }
+        Ok(values)
+    }
+
+    /// The operands of arithmetic on two values; a number stands for a constant.
+    pub(super) fn pair(&mut self, origin: Origin) -> Parsed<Vec<Entity>> {
+        let left = self.operand(origin)?;
+        self.cursor.expect(",")?;
+        Ok(vec![left, self.operand(origin)?])
+    }
+
+    pub(super) fn operand(&mut self, origin: Origin) -> Parsed<Entity> {
+        if !self.cursor.at_number() {
+            return self.value();
+        }
+        let constant = self.cursor.number()?;
+        Ok(self.nodes.push(origin, Op::Register(constant), &[], ValueType::unknown()))
     }
 }

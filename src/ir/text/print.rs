@@ -9,22 +9,16 @@ use smallvec::SmallVec;
 
 use super::Detail;
 use super::attributes::{AttributePosition, Printed, print_all};
-use super::constraints::{mma_text, mma_type_text};
-use super::controls::write_control;
-use super::symbolic::{Level, write_expr, write_expr_of_values, write_symbol};
-use crate::ir::access_flags::MemoryAccessFlags;
+use super::constraints::mma_type_text;
+use super::printer::Printer;
+use super::symbolic::{Level, write_expr};
 use crate::ir::assemble::is_identifier;
 use crate::ir::constraint::{Constraint, Reordering};
-use crate::ir::expr::{SymExpr, Symbol};
 use crate::ir::facts::{KernelStage, LogicalBody};
-use crate::ir::kernel::{Constraints, DimTable, KernelName};
-use crate::ir::layout::Dim;
-use crate::ir::mapping::{Mapping, operand_number};
-use crate::ir::memory_layout::{DebugLog, Strides};
+use crate::ir::kernel::{Constraints, KernelName};
 use crate::ir::node::*;
 use crate::ir::node_map::NodeMap;
 use crate::ir::op::{NodeRole, OpClass};
-use crate::ir::types::DType;
 
 /// The text of the kernel whose root is `root`. It prints broken kernels, too: a value without a definition
 /// prints as `%?`.
@@ -49,42 +43,7 @@ pub(crate) fn print_after(world: &World, root: Entity, stage: Option<&str>, deta
     printer.out
 }
 
-/// The definitions of a loop: carried values as the body sees them and as they leave the loop; `None` for one
-/// that has no node.
-#[derive(Default)]
-struct Carried {
-    args: SmallVec<[Option<Entity>; 4]>,
-    results: SmallVec<[Option<Entity>; 4]>,
-}
-
-struct Printer<'w> {
-    world: &'w World,
-    root: Entity,
-    detail: Detail,
-    /// The pass after which the kernel stands.
-    stage: Option<&'w str>,
-    names: FxHashMap<Entity, u32>,
-    /// By loop; only looked up.
-    carried: FxHashMap<Entity, Carried>,
-    /// Numbers of the logical nodes of an expanded kernel.
-    logical: NodeMap<u32>,
-    out: String,
-    depth: usize,
-}
-
 impl<'w> Printer<'w> {
-    fn op(&self, node: Entity) -> Option<Op> {
-        self.world.get::<Op>(node).copied()
-    }
-
-    fn body(&self, node: Entity) -> &'w [Entity] {
-        self.world.get::<Body>(node).map_or(&[], |body| &body.0)
-    }
-
-    fn operands(&self, node: Entity) -> &'w [Entity] {
-        self.world.get::<Operands>(node).map_or(&[], |operands| &operands.0)
-    }
-
     /// Numbers the values of a region in the order of the text: a loop's results, its arguments, its body.
     fn number(&mut self, region: &[Entity]) {
         for &node in region {
@@ -124,11 +83,6 @@ impl<'w> Printer<'w> {
     fn name(&mut self, node: Entity) {
         let next = self.names.len() as u32;
         self.names.entry(node).or_insert(next);
-    }
-
-    fn write(&mut self, arguments: std::fmt::Arguments<'_>) {
-        // Writing to a string cannot fail.
-        let _ = self.out.write_fmt(arguments);
     }
 
     fn indent(&mut self) {
@@ -232,111 +186,7 @@ impl<'w> Printer<'w> {
             (None, Some(name)) if op.is_argument() => self.write(format_args!("{} = ", name.0)),
             _ => {}
         }
-        let unknown = ValueType::unknown();
-        let ty = self.world.get::<ValueType>(node).unwrap_or(&unknown);
-        match op {
-            Op::Register(constant) if *ty == unknown => {
-                self.out.push_str("constant ");
-                write_constant(&mut self.out, constant);
-            }
-            Op::Memory if self.world.get::<DebugLog>(node).is_some() => {
-                self.out.push_str("debug_log");
-                if !ty.dims.is_empty() {
-                    self.out.push(' ');
-                    self.shape(&ty.dims);
-                }
-                if let Some(dtype) = ty.dtype {
-                    self.write(format_args!(" {}", dtype.name()));
-                }
-            }
-            Op::Memory | Op::Allocate | Op::Register(_) => {
-                self.out.push_str(op.row().word);
-                self.out.push(' ');
-                self.shape(&ty.dims);
-                if let (Op::Memory, Some(space)) = (op, self.world.get::<Space>(node)) {
-                    self.write(format_args!(" {}", space.0.name()));
-                }
-                if let Some(dtype) = ty.dtype {
-                    self.write(format_args!(" {}", dtype.name()));
-                }
-                if let Some(strides) = self.world.get::<Strides>(node) {
-                    self.strides(strides);
-                }
-                if let Op::Register(constant) = op {
-                    self.out.push(' ');
-                    self.constant(constant, ty.dtype);
-                }
-            }
-            _ => {
-                self.out.push_str(op.row().word);
-                match op {
-                    Op::Mma(MmaChoice::Explicit(mma)) | Op::ScaledMma(MmaChoice::Explicit(mma)) => {
-                        self.write(format_args!(" {}", mma_text(mma)));
-                    }
-                    Op::Mma(MmaChoice::Shape(shape)) | Op::ScaledMma(MmaChoice::Shape(shape)) => {
-                        self.write(format_args!(" {shape}"));
-                    }
-                    Op::Compare(predicate) => {
-                        self.write(format_args!(" {}", predicate.word()));
-                    }
-                    Op::Control(control) => write_control(&mut self.out, control),
-                    Op::SetSymbol(symbol) => {
-                        self.out.push(' ');
-                        write_symbol(&mut self.out, symbol.name());
-                        self.out.push(',');
-                    }
-                    Op::WorkgroupId(axis) => self.write(format_args!(" {axis}")),
-                    Op::SelfIndex(dim) | Op::Size(dim) | Op::Iteration(dim) => {
-                        self.out.push(' ');
-                        self.dim(dim);
-                    }
-                    Op::Decode(Decoding { form, .. }) => {
-                        self.write(format_args!(" {}", form.word()));
-                    }
-                    Op::Encode(dtype) => self.write(format_args!(" {}", dtype.name())),
-                    _ => {}
-                }
-                let operands = self.operands(node);
-                if let Some(mapping) = Mapping::of(self.world, node) {
-                    self.mapped(op, operands, mapping, &ty.dims);
-                } else if let (Op::ScaledMma(_), &[lhs, rhs, acc, lhs_scale, rhs_scale]) = (op, operands) {
-                    self.out.push(' ');
-                    self.values(&[lhs, lhs_scale, rhs, rhs_scale, acc]);
-                } else if !operands.is_empty() {
-                    self.out.push(' ');
-                    self.values(operands);
-                }
-                if let Some(flags) = self.world.get::<MemoryAccessFlags>(node).filter(|_| op.is_access()) {
-                    flags.words().for_each(|word| self.write(format_args!(" {word}")));
-                }
-                match op {
-                    Op::Reduce(Reduction { dim, parts, .. }) | Op::Scan(Scan { dim, by_wave: parts, .. }) => {
-                        self.out.push_str(" over ");
-                        self.dim(dim);
-                        if let Some(parts) = parts {
-                            self.out.push_str(" by ");
-                            self.dim(parts);
-                        }
-                    }
-                    Op::Sort(Sort { dim, .. }) => {
-                        self.out.push_str(" over ");
-                        self.dim(dim);
-                    }
-                    Op::Decode(Decoding { along: Some(dim), .. }) => {
-                        self.out.push_str(" along ");
-                        self.dim(dim);
-                    }
-                    Op::Broadcast => {
-                        self.out.push(' ');
-                        self.shape(&ty.dims);
-                    }
-                    _ => {}
-                }
-                if let (Op::Convert(_) | Op::Decode(_) | Op::Scalar, Some(dtype)) = (op, ty.dtype) {
-                    self.write(format_args!(" {}", dtype.name()));
-                }
-            }
-        }
+        self.operation(node, op);
         self.tag(node);
         self.append(node, AttributePosition::After, " ");
         let before = format!("\n{:1$}", "", 2 * self.depth + 2);
@@ -405,80 +255,6 @@ impl<'w> Printer<'w> {
         }
     }
 
-    fn values(&mut self, nodes: &[Entity]) {
-        for (at, &node) in nodes.iter().enumerate() {
-            self.out.push_str(if at == 0 { "" } else { ", " });
-            self.value(node);
-        }
-    }
-
-    /// `x at [n, k] as [M, K]`: a mapping after the value that is written, if there is one, and the memory.
-    fn mapped(&mut self, op: Op, operands: &[Entity], mapping: &Mapping, dims: &[Dim]) {
-        let written = op.values_in_front().min(operands.len());
-        let (values, others) = operands.split_at(written);
-        let Some((&memory, others)) = others.split_last() else { return };
-        self.out.push(' ');
-        for &value in values {
-            self.value(value);
-            self.out.push_str(", ");
-        }
-        self.value(memory);
-        let mut names = Vec::new();
-        for &other in others {
-            let end = self.out.len();
-            self.value(other);
-            names.push(SymExpr::from(Symbol::new(&self.out[end..])));
-            self.out.truncate(end);
-        }
-        let named = mapping.replaced(&|symbol| names.get(operand_number(symbol)?).cloned());
-        self.out.push_str(" at [");
-        for (at, coordinate) in named.0.iter().enumerate() {
-            self.out.push_str(if at == 0 { "" } else { ", " });
-            write_expr_of_values(&mut self.out, coordinate, Level::Sum);
-        }
-        self.out.push(']');
-        if !op.is_write() {
-            self.out.push_str(" as ");
-            self.shape(dims);
-        }
-    }
-
-    fn value(&mut self, node: Entity) {
-        match (self.names.get(&node).copied(), self.world.get::<Name>(node)) {
-            (Some(number), _) => self.write(format_args!("%{number}")),
-            (None, Some(name)) => self.out.push_str(&name.0),
-            (None, None) => self.out.push_str("%?"),
-        }
-    }
-
-    fn dim(&mut self, dim: Dim) {
-        let dims = self.world.get::<DimTable>(self.root);
-        write_symbol(&mut self.out, dims.map_or("?", |dims| dims.name(dim)));
-    }
-
-    fn shape(&mut self, dims: &[Dim]) {
-        self.out.push('[');
-        for (at, &dim) in dims.iter().enumerate() {
-            self.out.push_str(if at == 0 { "" } else { ", " });
-            self.dim(dim);
-        }
-        self.out.push(']');
-    }
-
-    /// ` strides [HP * WP, WP, 1]`.
-    fn strides(&mut self, strides: &Strides) {
-        self.out.push_str(" strides [");
-        for (at, factors) in strides.0.iter().enumerate() {
-            self.out.push_str(if at == 0 { "" } else { ", " });
-            for (at, &factor) in factors.iter().enumerate() {
-                self.out.push_str(if at == 0 { "" } else { " * " });
-                self.dim(factor);
-            }
-            self.out.push_str(if factors.is_empty() { "1" } else { "" });
-        }
-        self.out.push(']');
-    }
-
     fn tag(&mut self, node: Entity) {
         let Some(tag) = self.world.get::<Tag>(node).filter(|_| self.detail != Detail::Identity) else {
             return;
@@ -502,17 +278,6 @@ impl<'w> Printer<'w> {
             let (world, root, logical, detail) = (self.world, self.root, &self.logical, self.detail);
             print_all(Printed { world, root, node, logical, detail }, position, before, out);
         }
-    }
-
-    /// A constant of a dtype; in a text with attributes, as the parser makes it.
-    fn constant(&mut self, constant: Constant, dtype: Option<DType>) {
-        let constant = match constant {
-            Constant::Integer(value) if self.stage.is_some() => {
-                dtype.map_or(constant, |dtype| Constant::Integer(value).read_as(dtype))
-            }
-            constant => constant,
-        };
-        write_constant(&mut self.out, constant);
     }
 }
 
@@ -586,17 +351,4 @@ fn write_constraint(out: &mut String, constraint: &Constraint) {
             let _ = write!(out, " <= {most}");
         }
     }
-}
-
-/// A constant, exactly. The form decides the kind: a float always has a point, an exponent or a name.
-fn write_constant(out: &mut String, constant: Constant) {
-    // Writing to a string cannot fail.
-    let _ = match constant {
-        Constant::Integer(value) => write!(out, "{value}"),
-        Constant::Float(value) if value.is_nan() && value.to_bits() == f64::NAN.to_bits() => {
-            write!(out, "nan")
-        }
-        Constant::Float(value) if value.is_nan() => write!(out, "nan({:#018x})", value.to_bits()),
-        Constant::Float(value) => write!(out, "{value:?}"),
-    };
 }

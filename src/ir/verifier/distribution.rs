@@ -34,7 +34,7 @@ use crate::ir::layout::Dim;
 use crate::ir::mapping::Mapping;
 use crate::ir::memory_layout::DebugLog;
 use crate::ir::node::{Name, *};
-use crate::ir::op::{MemoryEffect, OpClass};
+use crate::ir::op::{AlongDimOp, CarriedOp, DeclarationOp, ElementWiseOp, MemoryEffect, OpClass, OpFamily};
 use crate::ir::walk;
 
 /// Every fault of the author's kernel `root` of `world` under its distribution, in program order; none for a
@@ -197,21 +197,19 @@ impl<'w> DistributionJudge<'w> {
             if let (OpClass::Contraction, &[lhs, rhs, acc, ..]) = (op.row().class, operands.as_slice()) {
                 self.product(node, [lhs, rhs, acc]);
             }
-            if let Op::Reduce(reduction) = op {
-                self.whole(node, reduction.dim, "reduction runs along");
-            }
-            if let Op::Scan(scan) = op {
-                self.whole(node, scan.dim, "scan runs along");
-            }
-            if let Op::Sort(sort) = op {
-                self.whole(node, sort.dim, "sort runs along");
+            if let OpFamily::AlongDim(along) = op.family() {
+                let (dim, what) = match along {
+                    AlongDimOp::Reduce(reduction) => (reduction.dim, "reduction runs along"),
+                    AlongDimOp::Scan(scan) => (scan.dim, "scan runs along"),
+                    AlongDimOp::Sort(sort) => (sort.dim, "sort runs along"),
+                };
+                self.whole(node, dim, what);
             }
             if let Some(dims) = self.dims_of(node, op, operands) {
                 self.values.insert(node, dims);
             }
             if op.row().class == OpClass::Region {
-                let dim = if let Op::Iterate(dim) | Op::Pipeline(dim) = op { Some(dim) } else { None };
-                self.loops.push((node, dim));
+                self.loops.push((node, op.walks()));
                 self.region(node);
                 self.loops.pop();
             }
@@ -222,52 +220,52 @@ impl<'w> DistributionJudge<'w> {
     /// elsewhere.
     fn dims_of(&self, node: Entity, op: Op, operands: &[Entity]) -> Option<Dims> {
         let value = |at: usize| self.values.get(operands.get(at)?).cloned();
-        match op {
-            // Its dims are written on the node.
-            Op::Read if self.world.get::<Mapping>(node).is_some() => {
-                self.world.get::<ValueType>(node).map(|ty| ty.dims.clone())
-            }
-            Op::Register(_)
-            | Op::Scalar
-            | Op::SelfIndex(_)
-            | Op::Size(_)
-            | Op::Broadcast
-            | Op::WorkgroupId(_)
-            | Op::Iteration(_) => self.world.get::<ValueType>(node).map(|ty| ty.dims.clone()),
-            Op::Read => self.world.get::<ValueType>(*operands.first()?).map(|ty| ty.dims.clone()),
-            Op::Mma(_) | Op::ScaledMma(_) => value(2),
-            Op::Reduce(reduction) => {
+        match op.family() {
+            OpFamily::Access(_) => match op.row().memory {
+                // Its dims are written on the node.
+                MemoryEffect::Reads if self.world.get::<Mapping>(node).is_some() => self.stated_dims(node),
+                MemoryEffect::Reads => self.stated_dims(*operands.first()?),
+                MemoryEffect::Updates => value(0),
+                MemoryEffect::None | MemoryEffect::Writes | MemoryEffect::Copies | MemoryEffect::Fence => {
+                    None
+                }
+            },
+            OpFamily::Rearrangement(_) => value(0),
+            OpFamily::Declaration(DeclarationOp::Scalar) | OpFamily::Constant(_) => self.stated_dims(node),
+            OpFamily::ElementWise(ElementWiseOp::Broadcast) => self.stated_dims(node),
+            OpFamily::ElementWise(_) => self.widest_dims(operands),
+            OpFamily::Contraction(_) => value(2),
+            OpFamily::AlongDim(AlongDimOp::Reduce(reduction)) => {
                 let mut dims = value(0)?;
                 dims.retain(|dim| *dim != reduction.dim);
                 Some(dims)
             }
-            Op::IterArg(number) => {
-                let (around, _) = self.loops.last()?;
-                let init = *self.world.get::<Operands>(*around)?.0.get(number as usize)?;
-                self.values.get(&init).cloned()
-            }
-            Op::LoopResult(number) => {
-                let init = *self.world.get::<Operands>(*operands.first()?)?.0.get(number as usize)?;
-                self.values.get(&init).cloned()
-            }
-            // One of the operands has all dimensions.
-            Op::Unary(_)
-            | Op::Binary(_)
-            | Op::Ternary(_)
-            | Op::Compare(_)
-            | Op::Select
-            | Op::Convert(_)
-            | Op::Decode(_)
-            | Op::Encode(_) => {
-                let plain = |dim: &&Dim| self.scaled.iter().all(|scaled| scaled.dim != **dim);
-                let plain = |dims: &Dims| dims.iter().filter(plain).count();
-                (0..operands.len()).filter_map(value).max_by_key(|dims| (dims.len(), plain(dims)))
-            }
-            Op::Atomic(_) | Op::Scan(_) | Op::Sort(_) | Op::Rearrange => value(0),
-            Op::Memory | Op::Allocate | Op::Write | Op::GlobalToShared => None,
-            Op::Iterate(_) | Op::Pipeline(_) | Op::Conditional | Op::While => None,
-            Op::Barrier | Op::Control(_) | Op::SetSymbol(_) => None,
+            OpFamily::AlongDim(AlongDimOp::Scan(_) | AlongDimOp::Sort(_)) => value(0),
+            OpFamily::Carried(CarriedOp::IterArg(number)) => self.carried_dims(self.loops.last()?.0, number),
+            OpFamily::Carried(CarriedOp::LoopResult(number)) => self.carried_dims(*operands.first()?, number),
+            OpFamily::Declaration(DeclarationOp::Memory | DeclarationOp::Allocate)
+            | OpFamily::Region(_)
+            | OpFamily::Order(_) => None,
         }
+    }
+
+    /// Dimensions that are written on a node.
+    fn stated_dims(&self, node: Entity) -> Option<Dims> {
+        self.world.get::<ValueType>(node).map(|ty| ty.dims.clone())
+    }
+
+    /// Dimensions of the operand that has all of them.
+    fn widest_dims(&self, operands: &[Entity]) -> Option<Dims> {
+        let plain = |dim: &&Dim| self.scaled.iter().all(|scaled| scaled.dim != **dim);
+        let plain = |dims: &Dims| dims.iter().filter(plain).count();
+        let dims = operands.iter().filter_map(|operand| self.values.get(operand).cloned());
+        dims.max_by_key(|dims| (dims.len(), plain(dims)))
+    }
+
+    /// Dimensions of a value that a region carries.
+    fn carried_dims(&self, region: Entity, number: u32) -> Option<Dims> {
+        let initial = self.world.get::<Operands>(region)?.0.get(number as usize)?;
+        self.values.get(initial).cloned()
     }
 
     /// A spread dimension that a memory lacks, unless the memory is a buffer in LDS.

@@ -227,8 +227,7 @@ impl FactChecker<'_> {
             return self.fault(node, "a piece of something that is not a node");
         };
         // Carried values are pieces of the node that makes them, and a pipeline is one of its loop.
-        let acts = op.is_access()
-            || matches!(op, Op::Mma(_) | Op::ScaledMma(_) | Op::Iterate(_) | Op::Conditional | Op::While);
+        let acts = op.is_access() || op.is_product() || op.repeats() || op.runs_under_condition();
         if acts && std::mem::discriminant(of) != std::mem::discriminant(&op) {
             return self.fault(node, "a piece whose operation differs from that of its node");
         }

@@ -32,7 +32,6 @@ pub(crate) mod buffer_coordinates;
 pub(crate) mod distribution;
 pub(crate) mod facts;
 pub(crate) mod loop_symbols;
-mod mapped;
 #[cfg(test)]
 mod tests;
 mod types;
@@ -52,7 +51,7 @@ use super::layout::Dim;
 use super::mapping::Mapping;
 use super::memory_layout::DebugLog;
 use super::node::{Name, *};
-use super::op::{NodeRole, OpClass};
+use super::op::{AlongDimOp, CarriedOp, DeclarationOp, NodeRole, OpClass, OpFamily};
 
 /// Every fault of the kernel `root` of `world`; none for a valid one. Faults that an author can cause are
 /// [`Kind::Invalid`], the others [`Kind::Bug`].
@@ -232,38 +231,30 @@ impl<'w> Verifier<'w> {
                 let reads_value = *op == Op::Read
                     && self.world.get::<Placement>(node).is_none()
                     && accessed.is_some_and(|slot| slot.role == NodeRole::Value);
-                mapped =
-                    mapped::roles(operands, if reads_value { NodeRole::Value } else { NodeRole::Memory });
+                mapped = mapped_roles(operands, if reads_value { NodeRole::Value } else { NodeRole::Memory });
                 Some(&mapped[..])
             }
             takes => takes,
         };
         self.operands(node, takes, operands);
         self.result(node, row.gives, ty);
-        match *op {
-            Op::Memory => self.memory(node),
-            Op::Scalar => self.scalar(node, ty),
-            Op::IterArg(number) => self.argument(node, number, place, carried),
-            Op::LoopResult(number) => self.loop_result(node, number, operands),
-            Op::Iterate(dim) | Op::Pipeline(dim) => return self.iterate(node, Some(dim), parts),
-            Op::Conditional | Op::While => return self.iterate(node, None, parts),
+        match op.family() {
+            OpFamily::Declaration(DeclarationOp::Memory) => self.memory(node),
+            OpFamily::Declaration(DeclarationOp::Scalar) => self.scalar(node, ty),
+            OpFamily::Declaration(DeclarationOp::Allocate) => self.allocation(node),
+            OpFamily::Carried(CarriedOp::IterArg(number)) => self.argument(node, number, place, carried),
+            OpFamily::Carried(CarriedOp::LoopResult(number)) => self.loop_result(node, number, operands),
+            OpFamily::Region(_) => return self.iterate(node, op.walks(), parts),
+            OpFamily::AlongDim(AlongDimOp::Reduce(_)) => self.reduction(node, operands),
+            OpFamily::AlongDim(AlongDimOp::Scan(scan)) => self.scan(node, operands, scan.by_wave.is_some()),
             // Their rows say all there is to check.
-            Op::Allocate => self.allocation(node),
-            Op::Register(_) | Op::Read | Op::Write | Op::Atomic(_) | Op::GlobalToShared => {}
-            Op::Unary(_)
-            | Op::Binary(_)
-            | Op::Ternary(_)
-            | Op::Compare(_)
-            | Op::Select
-            | Op::Convert(_)
-            | Op::Mma(_)
-            | Op::ScaledMma(_) => {}
-            Op::Decode(_) | Op::Encode(_) => {}
-            Op::SelfIndex(_) | Op::Size(_) | Op::Broadcast | Op::Rearrange | Op::Sort(_) => {}
-            Op::WorkgroupId(_) | Op::Iteration(_) => {}
-            Op::Reduce(_) => self.reduction(node, operands),
-            Op::Scan(scan) => self.scan(node, operands, scan.by_wave.is_some()),
-            Op::Barrier | Op::Control(_) | Op::SetSymbol(_) => {}
+            OpFamily::AlongDim(AlongDimOp::Sort(_))
+            | OpFamily::Constant(_)
+            | OpFamily::Access(_)
+            | OpFamily::ElementWise(_)
+            | OpFamily::Rearrangement(_)
+            | OpFamily::Contraction(_)
+            | OpFamily::Order(_) => {}
         }
         self.mark(node, row.gives, SlotState::Defined);
     }
@@ -309,12 +300,6 @@ impl<'w> Verifier<'w> {
         if role == NodeRole::Value && (depth as usize) < self.loops.len() {
             self.not_across_loops(node, used, depth as usize);
         }
-    }
-
-    /// Whether a dimension of an operand is one of the result, or follows one of them.
-    fn repeats(&self, dim: Dim, result: &Dims) -> bool {
-        let follows = |scaled: &ScaledDim| scaled.dim == dim && result.contains(&scaled.base);
-        result.contains(&dim) || self.scaled.iter().any(follows)
     }
 
     /// Invariant 8: no value with the dim of a loop goes into it.
@@ -584,6 +569,16 @@ impl<'w> Verifier<'w> {
         let gap = if operands.is_empty() { "" } else { " " };
         format!("{} = {op}{gap}{}", show(&node), operands.join(", "))
     }
+}
+
+/// What the operands of a mapped access are: values, and what is accessed.
+fn mapped_roles(operands: &Operands, accessed: NodeRole) -> SmallVec<[NodeRole; 4]> {
+    let mut roles = SmallVec::from_elem(NodeRole::Value, operands.0.len());
+    match roles.last_mut() {
+        Some(last) => *last = accessed,
+        None => roles.push(accessed),
+    }
+    roles
 }
 
 /// Numbers the nodes of a region in program order, those of loop bodies after their loop.

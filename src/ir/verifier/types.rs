@@ -1,52 +1,30 @@
 //! The part of the verifier that runs once every result has a dtype: the types of a node and of its operands
-//! must agree.
+//! must agree with the rules of types.
 //!
-//! - A read has the type of its memory or, where it turns units, has them along another dimension. A written
-//!   value has the memory's dtype and all of its dims, in any order. With a mapping they have the memory's
-//!   dtype and any dims, there is a coordinate for each dim of the memory, and further operands are i32 with
-//!   dims among those of the value.
-//! - Element-wise: one operand has all dims of the others, and the result has these; operands have the dtypes
-//!   that the row of the operation admits ([`DTypes`](crate::ir::op::DTypes)), and the result has the one
-//!   that follows from its [`ResultType`].
-//! - `mma` takes factors with m and k, and with n and k, in any order, into `[.., m, n]`, of the dtypes that
-//!   [`ACCUMULATORS`] lists.
-//! - `broadcast` has all dims of its operand, and the operand's dtype. A reduction has those of its operand
-//!   but the one that it runs along, and the operand's dtype; if each wave reduces its own part, also the one
-//!   that counts these parts. `self_index` is i32 along its dimension, `size` one i32.
-//! - A constant is a number that its dtype holds.
-//! - A loop's argument, its yield and its result have the type of its initial value.
+//! The result of element-wise operations and of reductions has the dimensions that the rule gives in any
+//! order, others have them in this one. A loop's argument, its yield and its result have the type of its
+//! initial value.
 
 use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
 
-use super::{Verifier, mapped};
+use super::Verifier;
 use crate::ir::facts::TurnedUnits;
-use crate::ir::kernel::{DimTable, ScaledDim};
-use crate::ir::layout::{Dim, UnitDims};
+use crate::ir::kernel::DimTable;
 use crate::ir::mapping::Mapping;
 use crate::ir::node::*;
-use crate::ir::op::ResultType;
+use crate::ir::op::{
+    AlongDimOp, CarriedOp, ConstantOp, ElementWiseOp, NodeRole, OpClass, OpFamily, ResultType,
+};
+use crate::ir::type_rules::{BrokenRule, TypeFault, TypeRules, TypedAccess, TypedNode, WrittenBy, same_dims};
 use crate::ir::types::DType;
 
-/// The dtypes that `mma` multiplies, and those that it accumulates in: each factor has any of a list.
-const ACCUMULATORS: &[(&[DType], DType)] = &[
-    (&[DType::F16], DType::F32),
-    (&[DType::Bf16], DType::F32),
-    (&[DType::F32], DType::F32),
-    (&[DType::F64], DType::F64),
-    (&[DType::I8], DType::I32),
-    (&[DType::F8E4M3Fnuz, DType::F8E5M2Fnuz], DType::F32),
-    (SMALL_FLOATS, DType::F32),
-    // Units of 4-bit and 6-bit floats in place of them: bytes and words.
-    (&[DType::F8E4M3Fn, DType::F8E5M2, DType::I8, DType::I32], DType::F32),
-];
-
-const SMALL_FLOATS: &[DType] = &[DType::F8E4M3Fn, DType::F8E5M2, DType::F6E2M3, DType::F6E3M2, DType::F4E2M1];
-
 pub(super) fn check(verifier: &mut Verifier) {
+    let Some(dims) = verifier.world.get::<DimTable>(verifier.root) else { return };
+    let rules = TypeRules { dims, written_by: WrittenBy::Passes };
     for at in 0..verifier.order.len() {
         let node = verifier.order[at];
-        if let Some(text) = disagreement(verifier, node) {
+        if let Some(text) = disagreement(verifier, rules, node) {
             verifier.bug(node, text);
         }
     }
@@ -54,235 +32,199 @@ pub(super) fn check(verifier: &mut Verifier) {
 
 /// What is wrong with the types of a node. Operands that are missing or of the wrong kind have been reported
 /// already.
-fn disagreement(verifier: &Verifier, node: Entity) -> Option<String> {
-    let (op, Operands(operands), ty) = verifier.node(node)?;
-    let of = |node: Entity| verifier.node(node).map(|parts| parts.2);
-    let show = |ty: &ValueType| {
-        let dims: Vec<_> = ty.dims.iter().map(|&d| verifier.dim(d)).collect();
-        format!("{}[{}]", ty.dtype.map_or("?", DType::name), dims.join(", "))
+fn disagreement(verifier: &Verifier, rules: TypeRules, node: Entity) -> Option<String> {
+    let (op, operands, ty) = verifier.node(node)?;
+    if op.row().class == OpClass::Region {
+        return region_disagreement(verifier, rules, node);
+    }
+    let typed = TypedNode {
+        op: *op,
+        stated: ty,
+        operands: operand_types(verifier, *op, operands)?,
+        access: typed_access(verifier, node, *op, operands),
     };
-    match (op, operands.as_slice()) {
-        (Op::Register(constant), []) => {
-            let fault = ty.dtype.and_then(|dtype| constant.bits(dtype).err());
-            fault.map(|fault| format!("is {}, but {}", show(ty), fault.message))
-        }
-        (Op::Read | Op::Write | Op::Atomic(_), operands)
-            if let Some(mapping) = Mapping::of(verifier.world, node) =>
-        {
-            let types = operands.iter().map(|&o| of(o)).collect::<Option<SmallVec<[_; 4]>>>()?;
-            mapped::disagreement(*op, ty, mapping, &types, &show)
-        }
-        (Op::Read, &[memory]) if let Some(turned) = TurnedUnits::of(verifier.world, node) => {
-            let memory = of(memory)?;
-            let wrong = ty.dtype != memory.dtype || !turns(turned, &memory.dims, &ty.dims, verifier);
-            wrong.then(|| format!("is {}, but turns units of {}", show(ty), show(memory)))
-        }
-        (Op::Read, &[memory]) => {
-            let memory = of(memory)?;
-            (memory != ty).then(|| format!("is {}, but its memory is {}", show(ty), show(memory)))
-        }
-        (Op::Write | Op::Atomic(_), &[ref values @ .., memory]) => {
-            let memory = of(memory)?;
-            let fits =
-                |value: &&ValueType| value.dtype == memory.dtype && same_dims(&value.dims, &memory.dims);
-            let wrong = values.iter().filter_map(|&value| of(value)).find(|value| !fits(value))?;
-            Some(format!("writes {} to a memory that is {}", show(wrong), show(memory)))
-        }
-        (Op::Mma(_), &[lhs, rhs, acc]) => {
-            let (lhs, rhs, acc) = (of(lhs)?, of(rhs)?, of(acc)?);
-            if !is_product(lhs, rhs, acc, verifier) || !accumulates(lhs.dtype, rhs.dtype, acc.dtype) {
-                return Some(format!("multiplies {} and {} into {}", show(lhs), show(rhs), show(acc)));
-            }
-            (ty != acc).then(|| format!("is {}, but its accumulator is {}", show(ty), show(acc)))
-        }
-        (Op::ScaledMma(_), &[lhs, rhs, acc, lhs_scale, rhs_scale]) => {
-            let (lhs, rhs, acc) = (of(lhs)?, of(rhs)?, of(acc)?);
-            if !is_product(lhs, rhs, acc, verifier) || !accumulates(lhs.dtype, rhs.dtype, acc.dtype) {
-                return Some(format!("multiplies {} and {} into {}", show(lhs), show(rhs), show(acc)));
-            }
-            for (scale, factor) in [(of(lhs_scale)?, lhs), (of(rhs_scale)?, rhs)] {
-                // All of the factor's but those that are summed over, and one that counts blocks.
-                let kept = factor.dims.iter().filter(|dim| acc.dims.contains(dim));
-                let fits = kept.clone().all(|dim| scale.dims.contains(dim))
-                    && scale.dims.len() == kept.count() + 1
-                    && scale.dims.iter().filter(|dim| !acc.dims.contains(dim)).count() == 1;
-                if !fits || scale.dtype != Some(DType::F8E8M0) {
-                    return Some(format!("scales {} by {}", show(factor), show(scale)));
-                }
-            }
-            (ty != acc).then(|| format!("is {}, but its accumulator is {}", show(ty), show(acc)))
-        }
-        (
-            Op::Unary(_)
-            | Op::Binary(_)
-            | Op::Ternary(_)
-            | Op::Compare(_)
-            | Op::Select
-            | Op::Convert(_)
-            | Op::Broadcast,
-            operands,
-        ) => element_wise(op, operands.iter().map(|&o| of(o)).collect::<Option<_>>()?, ty, verifier, &show),
-        (Op::Decode(decoding), &[codes, scales]) => {
-            let (codes, scales) = (of(codes)?, of(scales)?);
-            let holds = match decoding.form {
-                CodeForm::Elements => codes.dtype.is_some_and(|dtype| dtype.is_float() && dtype.bits() <= 8),
-                CodeForm::Integers(dtype) => {
-                    dtype.packing().is_some() && matches!(codes.dtype, Some(DType::I8 | DType::I32))
-                }
-                CodeForm::Bytes => codes.dtype == Some(DType::I8) && decoding.along.is_some(),
-            };
-            let gives = matches!(ty.dtype, Some(DType::F32 | DType::F16 | DType::Bf16));
-            let fits = broadcasts(&[&codes.dims, &scales.dims], &ty.dims, verifier)
-                && decoding.along.is_none_or(|dim| ty.dims.contains(&dim));
-            let wrong = !holds || !gives || !fits || scales.dtype != Some(DType::F8E8M0);
-            wrong.then(|| format!("is {}, but decodes {} by {}", show(ty), show(codes), show(scales)))
-        }
-        (Op::Encode(dtype), &[value]) => {
-            let from = of(value)?;
-            let fits = dtype.packing().is_some() && from.dtype == Some(DType::F32);
-            let wrong = !fits || ty.dtype != Some(DType::I8) || ty.dims != from.dims;
-            wrong.then(|| format!("is {}, but encodes {} as {dtype}", show(ty), show(from)))
-        }
-        (Op::Rearrange, pieces) => {
-            let from = of(*pieces.first()?)?;
-            let one = pieces.iter().all(|&piece| of(piece).is_some_and(|piece| piece == ty));
-            (!one).then(|| format!("is {}, but rearranges {}", show(ty), show(from)))
-        }
-        (Op::SelfIndex(dim), []) => {
-            let wrong = ty.dims[..] != [*dim] || ty.dtype != Some(DType::I32);
-            wrong.then(|| format!("is {}, and not i32 along {}", show(ty), verifier.dim(*dim)))
-        }
-        (Op::Size(_) | Op::WorkgroupId(_) | Op::Iteration(_), []) => {
-            let wrong = !ty.dims.is_empty() || ty.dtype != Some(DType::I32);
-            wrong.then(|| format!("is {}, and not i32[]", show(ty)))
-        }
-        (Op::Reduce(reduction), pieces) => {
-            let mut dims = of(*pieces.first()?)?.dims.clone();
-            let reduced = dims.contains(&reduction.dim);
-            dims.retain(|dim| *dim != reduction.dim);
-            dims.extend(reduction.parts);
-            let admitted = ty.dtype.is_some_and(|dtype| op.row().operands.admit(dtype));
-            let one = pieces.iter().all(|&piece| of(piece).is_some_and(|piece| piece.dtype == ty.dtype));
-            let wrong = !reduced || !one || !admitted || !same_dims(&dims, &ty.dims);
-            let along = verifier.dim(reduction.dim);
-            let from = of(pieces[0]).map_or_else(String::new, show);
-            wrong.then(|| format!("is {}, but reduces {from} along {along}", show(ty)))
-        }
-        (Op::Scan(scan), pieces) => {
-            let (value, before) = pieces.split_first()?;
-            let from = of(*value)?;
-            let admitted = ty.dtype.is_some_and(|dtype| op.row().operands.admit(dtype));
-            let one = before.iter().all(|&piece| of(piece).is_some_and(|piece| piece.dtype == ty.dtype));
-            let wrong = from != ty || !from.dims.contains(&scan.dim) || !one || !admitted;
-            let along = verifier.dim(scan.dim);
-            wrong.then(|| format!("is {}, but sums up {} along {along}", show(ty), show(from)))
-        }
-        (Op::Sort(sort), &[value]) => {
-            let from = of(value)?;
-            let dtype = if sort.op.gives_places() { Some(DType::I32) } else { from.dtype };
-            let admitted = from.dtype.is_some_and(|dtype| op.row().operands.admit(dtype));
-            let wrong = from.dims != ty.dims || dtype != ty.dtype || !from.dims.contains(&sort.dim);
-            let along = verifier.dim(sort.dim);
-            (wrong || !admitted).then(|| format!("is {}, but sorts {} along {along}", show(ty), show(from)))
-        }
-        (Op::Conditional | Op::While, [.., condition])
-            if of(*condition)?.dtype != Some(DType::I1) || !of(*condition)?.dims.is_empty() =>
-        {
-            Some(format!("runs under a condition that is {}", show(of(*condition)?)))
-        }
-        (Op::Iterate(_) | Op::Pipeline(_) | Op::Conditional | Op::While, operands) => {
-            let init = op.initial(operands);
-            let (body, yields) = (verifier.world.get::<Body>(node)?, verifier.world.get::<Yields>(node)?);
-            if let (Op::While, Some(&again)) = (op, yields.0.last())
-                && (of(again)?.dtype != Some(DType::I1) || !of(again)?.dims.is_empty())
-            {
-                return Some(format!("goes on under a condition that is {}", show(of(again)?)));
-            }
-            let carried = init.iter().zip(&body.0).zip(&yields.0).enumerate();
-            carried.into_iter().find_map(|(number, ((&init, &argument), &yielded))| {
-                let (init, argument, yielded) = (of(init)?, of(argument)?, of(yielded)?);
-                (argument != init || yielded != init).then(|| {
-                    let [init, argument, yielded] = [init, argument, yielded].map(show);
-                    format!("carries {init} as value {number}, but its argument is {argument} and it yields {yielded}")
-                })
-            })
-        }
-        (Op::LoopResult(number), &[of_loop]) => {
-            let (_, Operands(init), ..) = verifier.node(of_loop)?;
-            let init = of(*init.get(*number as usize)?)?;
-            (ty != init).then(|| format!("is {}, but the carried value is {}", show(ty), show(init)))
-        }
-        // Their rows have been checked, or the number of operands is wrong.
-        (Op::Memory | Op::Scalar | Op::Allocate | Op::IterArg(_), _) => None,
-        (Op::SetSymbol(_), &[value])
-            if of(value)?.dtype != Some(DType::I32) || !of(value)?.dims.is_empty() =>
-        {
-            Some(format!("sets a symbol to {}", show(of(value)?)))
-        }
-        (Op::Barrier | Op::Control(_) | Op::SetSymbol(_), _) => None,
-        (Op::Register(_) | Op::Read | Op::Write | Op::Atomic(_) | Op::LoopResult(_), _) => None,
-        (Op::Mma(_) | Op::ScaledMma(_) | Op::Decode(_) | Op::Encode(_), _) => None,
-        (Op::GlobalToShared | Op::SelfIndex(_) | Op::Size(_) | Op::Sort(_), _) => None,
-        (Op::WorkgroupId(_) | Op::Iteration(_), _) => None,
+    let fault = match rules.result(&typed) {
+        Ok(Some(result)) if op.row().gives == NodeRole::Value && !agrees(*op, &result, ty) => None,
+        Ok(_) => return None,
+        Err(fault) if fault.broken == BrokenRule::Operands => return None,
+        Err(fault) => Some(fault),
+    };
+    Some(Complaint { rules, node: typed, fault }.text())
+}
+
+/// The types that the rule of a node is about.
+fn operand_types<'w>(
+    verifier: &Verifier<'w>,
+    op: Op,
+    operands: &Operands,
+) -> Option<SmallVec<[&'w ValueType; 5]>> {
+    let of = |node: Entity| verifier.node(node).map(|parts| parts.2);
+    if let (OpFamily::Carried(CarriedOp::LoopResult(number)), &[owner]) = (op.family(), &operands.0[..]) {
+        let (_, Operands(initial), _) = verifier.node(owner)?;
+        return Some(SmallVec::from_elem(of(*initial.get(number as usize)?)?, 1));
+    }
+    operands.0.iter().map(|&operand| of(operand)).collect()
+}
+
+fn typed_access<'w>(verifier: &Verifier<'w>, node: Entity, op: Op, operands: &Operands) -> TypedAccess<'w> {
+    if !op.is_access() || op == Op::GlobalToShared {
+        return TypedAccess::default();
+    }
+    let accessed = operands.0.last().and_then(|&memory| verifier.node(memory));
+    TypedAccess {
+        mapping: Mapping::of(verifier.world, node),
+        turned: TurnedUnits::of(verifier.world, node),
+        in_lds: accessed.is_some_and(|(op, ..)| *op == Op::Allocate),
     }
 }
 
-/// What is wrong with the types of an element-wise node, by its row.
-fn element_wise(
-    op: &Op,
-    operands: SmallVec<[&ValueType; 3]>,
-    ty: &ValueType,
-    verifier: &Verifier,
-    show: &dyn Fn(&ValueType) -> String,
-) -> Option<String> {
+/// Whether a type is the one that the rule gives.
+fn agrees(op: Op, result: &ValueType, ty: &ValueType) -> bool {
     let row = op.row();
-    let all = || listed(operands.iter().map(|ty| show(ty)));
-    let dims: SmallVec<[&Dims; 3]> = operands.iter().map(|ty| &ty.dims).collect();
-    // The operands that have to agree, and the dtype of the result.
-    let (numbers, dtype) = match (row.result, operands.as_slice()) {
-        (ResultType::Chosen, [condition, numbers @ ..]) => {
-            let one = numbers.iter().all(|ty| ty.dtype == numbers[0].dtype);
-            if condition.dtype != Some(DType::I1) || !one {
-                let numbers = numbers.iter().map(|ty| show(ty)).collect::<Vec<_>>().join(" and ");
-                return Some(format!("chooses by {} between {numbers}", show(condition)));
-            }
-            (numbers, numbers.first()?.dtype)
-        }
-        (ResultType::Converted(sizes), numbers) => {
-            let from = numbers.first()?;
-            let fits = from
-                .dtype
-                .zip(ty.dtype)
-                .is_some_and(|(from, to)| row.operands.admit(from) && sizes.admit(from, to));
-            let converted = |to| {
-                let Op::Convert(conversion) = op else { return None };
-                let table = verifier.world.get::<DimTable>(verifier.root)?;
-                table.converted(*conversion, from, to)
-            };
-            let wrong = !fits || ty.dtype.and_then(converted).as_ref() != Some(&ty.dims);
-            return wrong.then(|| format!("cannot make {} from {}", show(ty), all()));
-        }
-        (ResultType::Repeated, numbers) => {
-            let from = numbers.first()?;
-            let fits = from.dtype == ty.dtype && from.dims.iter().all(|&dim| verifier.repeats(dim, &ty.dims));
-            let admitted = from.dtype.is_some_and(|dtype| row.operands.admit(dtype));
-            return (!fits || !admitted).then(|| format!("cannot make {} from {}", show(ty), all()));
-        }
-        (ResultType::Condition, numbers) => (numbers, Some(DType::I1)),
-        (ResultType::Joined | ResultType::OfOperand(_), numbers) => (numbers, numbers.first()?.dtype),
-        // These rules do not occur in element-wise rows.
-        (ResultType::None | ResultType::Declared | ResultType::Carried | ResultType::Reduced, _)
-        | (ResultType::Chosen, []) => return None,
+    let in_any_order = match row.result {
+        ResultType::Joined | ResultType::Condition | ResultType::Chosen | ResultType::Reduced => true,
+        ResultType::OfOperand(_) => row.class == OpClass::ElementWise,
+        ResultType::None
+        | ResultType::Declared
+        | ResultType::Converted(_)
+        | ResultType::Repeated
+        | ResultType::Carried => false,
     };
-    let admitted = |ty: &&ValueType| {
-        ty.dtype == numbers[0].dtype && ty.dtype.is_some_and(|dtype| row.operands.admit(dtype))
-    };
-    if !numbers.iter().all(admitted) {
-        return Some(format!("is not defined for {}", all()));
+    result == ty || in_any_order && result.dtype == ty.dtype && same_dims(&result.dims, &ty.dims)
+}
+
+/// What is wrong with the condition of a region, and with what it carries.
+fn region_disagreement(verifier: &Verifier, rules: TypeRules, node: Entity) -> Option<String> {
+    let (op, Operands(operands), _) = verifier.node(node)?;
+    let of = |node: Entity| verifier.node(node).map(|parts| parts.2);
+    if let Some(condition) = op.condition(operands)
+        && rules.condition(*op, of(condition)?).is_err()
+    {
+        return Some(format!("runs under a condition that is {}", show(rules, of(condition)?)));
     }
-    let wrong = ty.dtype != dtype || !broadcasts(&dims, &ty.dims, verifier);
-    let verb = if operands.len() == 1 { "operand is" } else { "operands are" };
-    wrong.then(|| format!("is {}, but its {verb} {}", show(ty), all()))
+    let (body, Yields(yields)) = (verifier.world.get::<Body>(node)?, verifier.world.get::<Yields>(node)?);
+    let values = op.handed_on(yields);
+    if let Some(&again) = yields.get(values.len())
+        && rules.condition(*op, of(again)?).is_err()
+    {
+        return Some(format!("goes on under a condition that is {}", show(rules, of(again)?)));
+    }
+    let carried = op.initial(operands).iter().zip(&body.0).zip(values).enumerate();
+    carried.into_iter().find_map(|(number, ((&initial, &argument), &yielded))| {
+        let (initial, argument, yielded) = (of(initial)?, of(argument)?, of(yielded)?);
+        [argument, yielded].into_iter().find_map(|ty| rules.handed_on(*op, initial, ty).err())?;
+        let [initial, argument, yielded] = [initial, argument, yielded].map(|ty| show(rules, ty));
+        Some(format!(
+            "carries {initial} as value {number}, but its argument is {argument} and it yields {yielded}"
+        ))
+    })
+}
+
+fn show(rules: TypeRules, ty: &ValueType) -> String {
+    let dims: Vec<_> = ty.dims.iter().map(|&dim| rules.dims.name(dim)).collect();
+    format!("{}[{}]", ty.dtype.map_or("?", DType::name), dims.join(", "))
+}
+
+/// A node whose types break a rule; without a fault its own type is another one than the rule gives.
+struct Complaint<'a> {
+    rules: TypeRules<'a>,
+    node: TypedNode<'a>,
+    fault: Option<TypeFault>,
+}
+
+impl Complaint<'_> {
+    fn text(&self) -> String {
+        let own = self.show(self.node.stated);
+        match self.node.op.family() {
+            OpFamily::Constant(ConstantOp::Register(_)) => format!("is {own}, but {}", self.fault_text()),
+            OpFamily::Constant(ConstantOp::SelfIndex(dim)) => {
+                format!("is {own}, and not i32 along {}", self.rules.dims.name(dim))
+            }
+            OpFamily::Constant(_) => format!("is {own}, and not i32[]"),
+            OpFamily::Access(_) => self.access(),
+            OpFamily::ElementWise(op) => self.element_wise(op),
+            OpFamily::Rearrangement(_) => format!("is {own}, but rearranges {}", self.operand(0)),
+            OpFamily::Contraction(_) => self.product(),
+            OpFamily::AlongDim(op) => {
+                let (what, dim) = match op {
+                    AlongDimOp::Reduce(reduction) => ("reduces", reduction.dim),
+                    AlongDimOp::Scan(scan) => ("sums up", scan.dim),
+                    AlongDimOp::Sort(sort) => ("sorts", sort.dim),
+                };
+                let along = self.rules.dims.name(dim);
+                format!("is {own}, but {what} {} along {along}", self.operand(0))
+            }
+            OpFamily::Carried(_) => format!("is {own}, but the carried value is {}", self.operand(0)),
+            OpFamily::Order(_) => format!("sets a symbol to {}", self.operand(0)),
+            OpFamily::Declaration(_) | OpFamily::Region(_) => self.fault_text().to_owned(),
+        }
+    }
+
+    fn show(&self, ty: &ValueType) -> String {
+        show(self.rules, ty)
+    }
+
+    fn operand(&self, at: usize) -> String {
+        self.node.operands.get(at).map_or_else(String::new, |ty| self.show(ty))
+    }
+
+    fn fault_text(&self) -> &str {
+        self.fault.as_ref().map_or("its rule gives another type", |fault| &fault.diagnostic.message)
+    }
+
+    fn access(&self) -> String {
+        let Some((&memory, values)) = self.node.operands.split_last() else { return String::new() };
+        let (own, memory_text) = (self.show(self.node.stated), self.show(memory));
+        if self.node.access.mapping.is_some() {
+            return format!("is no access: {}", self.fault_text());
+        }
+        if self.node.op.is_write() {
+            let fits =
+                |value: &&&ValueType| value.dtype == memory.dtype && same_dims(&value.dims, &memory.dims);
+            let wrong = values.iter().find(|value| !fits(value)).or(values.first());
+            let wrong = wrong.map_or_else(String::new, |ty| self.show(ty));
+            return format!("writes {wrong} to a memory that is {memory_text}");
+        }
+        let has = if self.node.access.turned.is_some() { "turns units of" } else { "its memory is" };
+        format!("is {own}, but {has} {memory_text}")
+    }
+
+    fn product(&self) -> String {
+        let [lhs, rhs, acc] = [0, 1, 2].map(|at| self.operand(at));
+        match &self.fault {
+            None => format!("is {}, but its accumulator is {acc}", self.show(self.node.stated)),
+            Some(fault) if fault.broken == BrokenRule::Scales => {
+                format!("has scales that do not fit: {}", self.fault_text())
+            }
+            Some(_) => format!("multiplies {lhs} and {rhs} into {acc}"),
+        }
+    }
+
+    fn element_wise(&self, op: ElementWiseOp) -> String {
+        let own = self.show(self.node.stated);
+        let all = || listed(self.node.operands.iter().map(|ty| self.show(ty)));
+        let is_of_dtypes = self.fault.as_ref().is_some_and(|fault| fault.broken == BrokenRule::Dtypes);
+        match (op, self.node.op.row().result) {
+            (ElementWiseOp::Decode(_), _) => {
+                format!("is {own}, but decodes {} by {}", self.operand(0), self.operand(1))
+            }
+            (ElementWiseOp::Encode(dtype), _) => {
+                format!("is {own}, but encodes {} as {dtype}", self.operand(0))
+            }
+            (_, ResultType::Converted(_) | ResultType::Repeated) => {
+                format!("cannot make {own} from {}", all())
+            }
+            (_, ResultType::Chosen) if is_of_dtypes => {
+                let [condition, yes, no] = [0, 1, 2].map(|at| self.operand(at));
+                format!("chooses by {condition} between {yes} and {no}")
+            }
+            _ if is_of_dtypes => format!("is not defined for {}", all()),
+            _ => {
+                let verb = if self.node.operands.len() == 1 { "operand is" } else { "operands are" };
+                format!("is {own}, but its {verb} {}", all())
+            }
+        }
+    }
 }
 
 /// `a`, `a and b`, `a, b and c`.
@@ -290,63 +232,4 @@ fn listed(parts: impl Iterator<Item = String>) -> String {
     let mut parts: Vec<String> = parts.collect();
     let last = parts.pop().unwrap_or_default();
     if parts.is_empty() { last } else { format!("{} and {last}", parts.join(", ")) }
-}
-
-fn same_dims(x: &Dims, y: &Dims) -> bool {
-    x.len() == y.len() && x.iter().all(|d| y.contains(d))
-}
-
-/// Every operand's dims, or what they follow, are among the result's, and one operand has them all.
-fn broadcasts(operands: &[&Dims], result: &Dims, verifier: &Verifier) -> bool {
-    operands.iter().all(|dims| dims.iter().all(|&dim| verifier.repeats(dim, result)))
-        && operands.iter().any(|dims| dims.len() == result.len())
-}
-
-/// lhs has m and k, rhs has n and k, acc is `[.., m, n]`, and all have the same other dims; factors in any
-/// order.
-/// The value has the elements of the memory in units along another dimension.
-fn turns(turned: &TurnedUnits, memory: &Dims, value: &Dims, verifier: &Verifier) -> bool {
-    let TurnedUnits { stored, held, elements, .. } = *turned;
-    let counts = |dims: UnitDims| {
-        let counted = ScaledDim { dim: dims.units, base: dims.elements, by: elements };
-        verifier.scaled.contains(&counted)
-    };
-    let of_value = |&dim: &Dim| match dim {
-        dim if dim == stored.units => stored.elements,
-        dim if dim == held.elements => held.units,
-        dim => dim,
-    };
-    let dims: Dims = memory.iter().map(of_value).collect();
-    let has_both = memory.contains(&stored.units) && memory.contains(&held.elements);
-    let has_words = held.words == stored.words && stored.words.is_none_or(|words| memory.contains(&words));
-    has_both && has_words && dims == *value && counts(stored) && counts(held)
-}
-
-/// The factors have the same dimension beside those of the sum; of units of packed elements each its own, and
-/// another one for words of 6-bit floats.
-fn is_product(lhs: &ValueType, rhs: &ValueType, acc: &ValueType, verifier: &Verifier) -> bool {
-    let [batch @ .., m, n] = acc.dims.as_slice() else { return false };
-    let summed = |ty: &ValueType, own: &Dim| {
-        let mut beside = ty.dims.iter().copied().filter(|dim| !acc.dims.contains(dim));
-        let (k, words, more) = (beside.next(), beside.next(), beside.next());
-        let is_of_words = words.is_some() && ty.dtype == Some(DType::I32);
-        let is_whole = ty.dims.contains(own)
-            && batch.iter().all(|dim| ty.dims.contains(dim))
-            && ty.dims.len() == acc.dims.len() + usize::from(is_of_words);
-        k.filter(|_| is_whole && more.is_none() && (words.is_none() || is_of_words))
-    };
-    let (Some(left), Some(right)) = (summed(lhs, m), summed(rhs, n)) else { return false };
-    let base = |k: Dim, ty: &ValueType| match ty.dtype {
-        Some(DType::I8 | DType::I32) if acc.dtype == Some(DType::F32) => {
-            let scaled = verifier.scaled.iter().find(|scaled| scaled.dim == k);
-            scaled.map_or(k, |scaled| scaled.base)
-        }
-        _ => k,
-    };
-    m != n && base(left, lhs) == base(right, rhs)
-}
-
-fn accumulates(lhs: Option<DType>, rhs: Option<DType>, acc: Option<DType>) -> bool {
-    let holds = |dtypes: &[DType], dtype: Option<DType>| dtype.is_some_and(|dtype| dtypes.contains(&dtype));
-    ACCUMULATORS.iter().any(|&(factors, sum)| holds(factors, lhs) && holds(factors, rhs) && acc == Some(sum))
 }

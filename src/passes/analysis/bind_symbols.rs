@@ -139,8 +139,7 @@ pub(crate) fn bind_symbols(
             accessed.is_some_and(|(op, ..)| op.row().class != OpClass::Declaration)
         };
         let (op, ty, _) = nodes.get(node)?;
-        covers |= matches!(op.row().class, OpClass::Reduction | OpClass::Scan)
-            || matches!(op, Op::Sort(_))
+        covers |= op.runs_along().is_some()
             || (*op == Op::Memory && ty.dtype.is_none())
             || *op == Op::Allocate
             || reads_value()

@@ -99,7 +99,7 @@ fn collect(
         let op = nodes::op(world, node)?;
         if op.is_access() {
             let seen = nodes::node(world, node)?;
-            let from = if let Op::GlobalToShared = seen.op { seen.operand(0)? } else { seen.memory()? };
+            let from = if seen.op.copies() { seen.operand(0)? } else { seen.memory()? };
             out.push(InPlaceAccess { node, memory: from, around: around.clone() });
         }
         if op.row().class == OpClass::Region {

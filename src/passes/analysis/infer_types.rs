@@ -1,231 +1,287 @@
-//! Type inference: one forward walk gives every value its dims and dtype, and reports operands that do not
-//! fit together.
+//! Type inference: one forward walk gives every value its dims and dtype, by the rules of types, and reports
+//! operands that do not fit together.
 
 use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
 
 use super::arrival;
-use super::atomic_updates;
-use super::mapped_accesses::{checked, with_sizes};
-use super::product_types;
+use super::mapped_accesses::with_sizes;
 use crate::ir::diagnostic::{Diagnostic, Location};
 use crate::ir::kernel::{DimTable, KernelName, Locations};
 use crate::ir::layout::Dim;
 use crate::ir::mapping::Mapping;
 use crate::ir::node::*;
-use crate::ir::op::{DTypes, NodeRole, OpClass, ResultType};
-use crate::ir::types::{AddressSpace, DType};
+use crate::ir::op::{CarriedOp, DTypes, NodeRole, OpClass, OpFamily, ResultType};
+use crate::ir::type_rules::{TypeFault, TypeRules, TypedAccess, TypedNode, WrittenBy};
+use crate::ir::types::DType;
 use crate::ir::walk::{self, NodeList};
 use crate::passes::PassResult;
 use crate::passes::facts::{Geometry, Settings};
 use crate::passes::options::Deny;
 
 type Types<'w, 's> = Query<'w, 's, &'static mut ValueType>;
+type TypedNodes<'w, 's> = Query<'w, 's, (&'static Op, &'static Operands, &'static Origin)>;
 
-/// The names that the rules need for messages.
-struct RuleContext<'a> {
-    dims: &'a DimTable,
-    at: Option<Location>,
-}
-
-impl RuleContext<'_> {
-    fn show(&self, ty: &ValueType) -> String {
-        let names: Vec<_> = ty.dims.iter().map(|&d| self.dims.name(d)).collect();
-        format!("[{}] {}", names.join(", "), ty.dtype.map_or("?", DType::name))
-    }
-
-    /// How a value gets dimensions that it lacks.
-    fn widen(&self, dims: &Dims) -> String {
-        let names: Vec<_> = dims.iter().map(|&d| self.dims.name(d)).collect();
-        let names = names.join(", ");
-        format!("repeat it with `broadcast %x [{names}]` (in Rust, `broadcast([..])`)")
-    }
-
-    /// Whether a dimension of an operand is one of the result, or follows one of them: its elements are
-    /// repeated then.
-    fn repeats(&self, dim: Dim, result: &Dims) -> bool {
-        result.contains(&dim) || self.dims.scaled_from(dim).is_some_and(|(base, _)| result.contains(&base))
-    }
-
-    fn fail(&self, text: String, help: &str) -> Diagnostic {
-        Diagnostic::invalid(text).at(self.at.clone()).help(help)
-    }
+/// The types so far, and what rules need beside them.
+struct Inference<'w, 's, 'k> {
+    nodes: TypedNodes<'w, 's>,
+    types: Types<'w, 's>,
+    mappings: Query<'w, 's, &'static mut Mapping>,
+    rules: TypeRules<'k>,
+    locations: &'k Locations,
+    geometry: &'k Geometry,
+    settings: &'k Settings,
 }
 
 /// The pass itself; see the module.
 pub(crate) fn infer_types(
     kernel: Single<(&Body, &DimTable, &Locations, &Geometry, &Settings), With<KernelName>>,
-    nodes: Query<(&Op, &Operands, &Origin)>,
+    nodes: TypedNodes,
     bodies: Query<&Body>,
     yields: Query<&Yields>,
-    mut types: Types,
-    mut mappings: Query<&mut Mapping>,
+    types: Types,
+    mappings: Query<&'static mut Mapping>,
 ) -> PassResult {
     let (body, dims, locations, geometry, settings) = *kernel;
     let mut order = NodeList::new();
     walk::preorder(body, &|node| bodies.get(node).ok(), &mut order);
+    let rules = TypeRules { dims, written_by: WrittenBy::Author };
+    let mut inference = Inference { nodes, types, mappings, rules, locations, geometry, settings };
     for &node in &order {
-        let (op, operands, origin) = nodes.get(node)?;
-        let context = RuleContext { dims, at: locations.get(origin.0) };
+        let op = inference.op(node)?;
         if op.row().class == OpClass::Region {
-            if let Some(condition) = op.condition(&operands.0) {
-                judge_condition(*op, types.get(condition)?, &context)?;
+            inference.region(node, bodies.get(node)?)?;
+        } else if op.is_access() {
+            inference.access(node)?;
+        } else {
+            inference.value(node)?;
+        }
+    }
+    for &node in &order {
+        if inference.op(node)?.row().class == OpClass::Region {
+            inference.handed_on(node, yields.get(node)?)?;
+        }
+    }
+    let Inference { nodes, types, mappings, .. } = &inference;
+    if settings.0.denies(Deny::Nondeterministic) {
+        arrival::judge(&order, nodes, types, &yields, &mappings.as_readonly(), locations)?;
+    }
+    match outside_of_loop(body, geometry, nodes, &bodies, types, &mut Vec::new())? {
+        Some((node, dim)) => Err(inference.ambiguous(node, dim)?),
+        None => Ok(()),
+    }
+}
+
+impl<'k> Inference<'_, '_, 'k> {
+    fn op(&self, node: Entity) -> Result<Op, Diagnostic> {
+        Ok(*self.nodes.get(node)?.0)
+    }
+
+    fn at(&self, node: Entity) -> Option<Location> {
+        self.locations.get(self.nodes.get(node).ok()?.2.0)
+    }
+
+    /// A fault with the place of its node.
+    fn told<T>(&self, node: Entity, result: Result<T, TypeFault>) -> Result<T, Diagnostic> {
+        result.map_err(|fault| fault.diagnostic.at(self.at(node)))
+    }
+
+    /// Judges the condition of a region. The values that it carries have the types of the initial ones, which
+    /// are known by now.
+    fn region(&mut self, node: Entity, body: &Body) -> PassResult {
+        let (&op, operands, _) = self.nodes.get(node)?;
+        if let Some(condition) = op.condition(&operands.0) {
+            self.told(node, self.rules.condition(op, self.types.get(condition)?))?;
+        }
+        for &argument in &body.0 {
+            if let OpFamily::Carried(CarriedOp::IterArg(number)) = self.op(argument)?.family() {
+                let initial = self.types.get(self.nodes.get(node)?.1.at(number as usize)?)?;
+                let ty = self.told(node, self.rules.carried(op, initial))?;
+                *self.types.get_mut(argument)? = ty;
             }
-            // The carried values have the types of the initial ones, which are known by now.
-            let args = NodeList::from_slice(&bodies.get(node)?.0);
-            for arg in args {
-                if let Op::IterArg(number) = *nodes.get(arg)?.0 {
-                    let ty = types.get(operands.0[number as usize])?.clone();
-                    if ty.dtype == Some(DType::I1) {
-                        let text = format!("a {} carries {}", in_words(*op), context.show(&ty));
-                        return Err(context.fail(text, "carry a number: `select` makes one of a condition, and `compare` the condition again"));
-                    }
-                    *types.get_mut(arg)? = ty;
+        }
+        Ok(())
+    }
+
+    /// Checks what a region hands on.
+    fn handed_on(&self, node: Entity, yields: &Yields) -> PassResult {
+        let (&op, operands, _) = self.nodes.get(node)?;
+        let values = op.handed_on(&yields.0);
+        if let Some(&again) = yields.0.get(values.len()) {
+            self.told(node, self.rules.condition(op, self.types.get(again)?))?;
+        }
+        for (&initial, &next) in op.initial(&operands.0).iter().zip(values) {
+            let (initial, next) = (self.types.get(initial)?, self.types.get(next)?);
+            self.told(node, self.rules.handed_on(op, initial, next))?;
+        }
+        Ok(())
+    }
+
+    /// Infers the type of the value of an access, and enters known sizes into its coordinates.
+    fn access(&mut self, node: Entity) -> PassResult {
+        let (&op, operands, origin) = self.nodes.get(node)?;
+        let (origin, is_mapped) = (origin.0, self.mappings.contains(node));
+        let ty = match self.is_log(operands)? {
+            // The slot alone is written; `type_logs` checks the rest.
+            true if op == Op::Write && is_mapped => self.types.get(operands.at(0)?)?.clone(),
+            true if op == Op::Write => return Ok(()),
+            true => {
+                let fault = Diagnostic::invalid("a log is read or updated").at(self.at(node));
+                return Err(fault.help("logs are written; keep a memory to read it again"));
+            }
+            false => match self.result(node)? {
+                Some(ty) => ty,
+                None => return Ok(()),
+            },
+        };
+        if let Ok(mut mapping) = self.mappings.get_mut(node) {
+            let known = with_sizes(&mapping, &ty.dims, self.geometry, &self.settings.0);
+            *mapping = known.map_err(|fault| fault.at(self.locations.get(origin)))?;
+        }
+        if op.row().gives == NodeRole::Value {
+            *self.types.get_mut(node)? = ty;
+        }
+        Ok(())
+    }
+
+    fn value(&mut self, node: Entity) -> PassResult {
+        if let Some(ty) = self.result(node)? {
+            *self.types.get_mut(node)? = ty;
+        }
+        Ok(())
+    }
+
+    /// Whether an access is one of a log that has no type yet.
+    fn is_log(&self, operands: &Operands) -> Result<bool, Diagnostic> {
+        let memory = operands.last()?;
+        Ok(self.types.get(memory)?.dtype.is_none() && self.op(memory)? == Op::Memory)
+    }
+
+    /// The type of what a node computes or accesses, after constants without a dtype among its operands have
+    /// got one.
+    fn result(&mut self, node: Entity) -> Result<Option<ValueType>, Diagnostic> {
+        let (&op, operands, _) = self.nodes.get(node)?;
+        let operands = NodeList::from_slice(&operands.0);
+        self.settle(node, op, &operands)?;
+        let mut types: SmallVec<[&ValueType; 5]> = SmallVec::new();
+        if let OpFamily::Carried(carried) = op.family() {
+            // The arguments of a region have got theirs from it.
+            let CarriedOp::LoopResult(number) = carried else { return Ok(None) };
+            let (_, initial, _) = self.nodes.get(operands[0])?;
+            types.push(self.types.get(initial.at(number as usize)?)?);
+        } else {
+            for &operand in &operands {
+                types.push(self.types.get(operand)?);
+            }
+        }
+        let mapping = self.mappings.get(node).ok().filter(|_| op.is_access());
+        let in_lds = match operands.last() {
+            Some(&memory) if op.is_access() => self.op(memory)? == Op::Allocate,
+            _ => false,
+        };
+        let access = TypedAccess { mapping, turned: None, in_lds };
+        let stated = self.types.get(node)?;
+        self.told(node, self.rules.result(&TypedNode { op, stated, operands: types, access }))
+    }
+
+    /// Gives constants without a dtype among the operands of a node the one that follows from the others.
+    fn settle(&mut self, node: Entity, op: Op, operands: &[Entity]) -> PassResult {
+        let row = op.row();
+        if let ResultType::Joined | ResultType::Condition = row.result {
+            self.settle_numbers(node, operands, row.operands)
+        } else if let (ResultType::Chosen, [_, numbers @ ..]) = (row.result, operands) {
+            self.settle_numbers(node, numbers, row.operands)
+        } else if let (true, [values @ .., memory]) = (op.is_access(), operands) {
+            let values = values.iter().take(op.values_in_front());
+            values.copied().try_for_each(|value| self.adopt(node, value, *memory))
+        } else {
+            Ok(())
+        }
+    }
+
+    /// The same of numbers that have one dtype.
+    fn settle_numbers(&mut self, node: Entity, operands: &[Entity], admit: DTypes) -> PassResult {
+        let is_settled = |&operand: &Entity| {
+            Ok::<bool, Diagnostic>(self.types.get(operand)?.dtype.is_some_and(|dtype| dtype != DType::I1))
+        };
+        if operands.iter().map(is_settled).collect::<Result<SmallVec<[bool; 4]>, _>>()?.iter().all(|&s| s) {
+            return Ok(());
+        }
+        // A number takes the dtype of any of the others.
+        for &scalar in operands {
+            for &other in operands {
+                self.adopt(node, scalar, other)?;
+            }
+        }
+        for pair in operands.windows(2) {
+            let &[a, b] = pair else { continue };
+            self.adopt(node, b, a)?;
+            for scalar in [a, b] {
+                if self.types.get(scalar)?.dtype.is_none()
+                    && let Op::Register(constant) = self.op(scalar)?
+                {
+                    // Two bare numbers.
+                    let dtype = constant.dtype_alone();
+                    self.told(node, self.rules.holds(dtype, constant))?;
+                    self.types.get_mut(scalar)?.dtype = Some(dtype);
                 }
             }
-            continue;
+            let is_condition = |ty: &ValueType| ty.dtype == Some(DType::I1);
+            if admit.admit(DType::I1) && is_condition(self.types.get(a)?) && is_condition(self.types.get(b)?)
+            {
+                for scalar in [a, b] {
+                    if let Op::Register(constant) = self.op(scalar)? {
+                        self.told(node, self.rules.holds(DType::I1, constant))?;
+                    }
+                }
+            }
         }
-        if op.is_access()
-            && let Ok(mut mapping) = mappings.get_mut(node)
+        Ok(())
+    }
+
+    /// Gives the untyped scalar `scalar` the dtype of `other`.
+    fn adopt(&mut self, node: Entity, scalar: Entity, other: Entity) -> PassResult {
+        if self.types.get(scalar)?.dtype.is_none()
+            && let Op::Register(constant) = self.op(scalar)?
         {
-            let ty = match is_log(operands, &nodes, &types)? {
-                // The slot alone is written; `type_logs` checks the rest.
-                true if *op == Op::Write => types.get(operands.at(0)?)?.clone(),
-                true => return Err(only_written(&context)),
-                false => mapped(*op, operands, node, &nodes, &mut types, &mapping, &context)?,
-            };
-            *mapping = with_sizes(&mapping, &ty.dims, geometry, &settings.0)
-                .map_err(|fault| fault.at(context.at.clone()))?;
-            if let Op::Atomic(op) = op {
-                judge_update(*op, operands, &nodes, &types, &context)?;
+            let ty = self.types.get(other)?;
+            let dtype = ty.dtype;
+            if let (Constant::Float(value), Some(dtype)) = (constant, dtype)
+                && !dtype.is_float()
+                && dtype != DType::I1
+            {
+                let text = format!("the constant {value:?} meets {}", self.rules.show(ty));
+                let fault = Diagnostic::invalid(text).at(self.at(node));
+                return Err(fault.help("use a constant without a fraction, or cast to a floating dtype"));
             }
-            if op.row().gives == NodeRole::Value {
-                *types.get_mut(node)? = ty;
+            if let Some(dtype) = dtype.filter(|&dtype| dtype != DType::I1) {
+                self.told(node, self.rules.holds(dtype, constant))?;
             }
-            continue;
+            self.types.get_mut(scalar)?.dtype = dtype;
         }
-        if op.is_access() && is_log(operands, &nodes, &types)? {
-            if *op == Op::Write {
-                continue;
-            }
-            return Err(only_written(&context));
-        }
-        let ty = infer(op, operands, node, &nodes, &mut types, &context)?;
-        if let Some(ty) = ty {
-            *types.get_mut(node)? = ty;
-        }
+        Ok(())
     }
-    for &node in &order {
-        let (op, operands, origin) = nodes.get(node)?;
-        if op.row().class != OpClass::Region {
-            continue;
-        }
-        let context = RuleContext { dims, at: locations.get(origin.0) };
-        let yields = yields.get(node)?;
-        if let (Op::While, Some(&again)) = (op, yields.0.last()) {
-            judge_condition(*op, types.get(again)?, &context)?;
-        }
-        for (&init, &next) in op.initial(&operands.0).iter().zip(&yields.0) {
-            let (init, next) = (types.get(init)?, types.get(next)?);
-            if init != next {
-                let what = if let Op::Iterate(axis) = op {
-                    format!("the loop over {}", dims.name(*axis))
-                } else {
-                    format!("the {}", in_words(*op))
-                };
-                let text =
-                    format!("{what} starts with {} but hands on {}", context.show(init), context.show(next));
-                return Err(context.fail(text, "carried values keep their type"));
-            }
-        }
-    }
-    if settings.0.denies(Deny::Nondeterministic) {
-        arrival::judge(&order, &nodes, &types, &yields, &mappings.as_readonly(), locations)?;
-    }
-    let Some((node, dim)) = outside_of_loop(body, geometry, &nodes, &bodies, &types, &mut Vec::new())? else {
-        return Ok(());
-    };
-    let context = RuleContext { dims, at: locations.get(nodes.get(node)?.2.0) };
-    let name = dims.name(dim);
-    if let Op::Iterate(_) = nodes.get(node)?.0 {
-        let text = format!("a loop over {name} is inside a loop over {name}");
-        let help = format!(
-            "in there the part of {name} that a value has would be either loop's: give the inner one a dimension of \
-             its own, of the same size, and read at its places, `read a at [{name}2] as [{name}2]`"
-        );
-        return Err(context.fail(text, &help));
-    }
-    if let Op::Iteration(_) = nodes.get(node)?.0 {
-        let text = format!("the iteration of a loop over {name} outside of such a loop");
-        return Err(context.fail(text, "use it inside of the loop"));
-    }
-    let text = format!("{name} has a loop tile, and this value has {name} outside of a loop over it");
-    Err(context.fail(text, "use it inside of a loop over the dimension, or remove the loop tile"))
-}
 
-/// Checks that all lanes and waves of a workgroup agree on a condition: it is one value, and has no elements.
-fn judge_condition(op: Op, ty: &ValueType, context: &RuleContext) -> PassResult {
-    if ty.dtype != Some(DType::I1) {
-        let text = format!("the condition of a {} is {}, and has to be i1", in_words(op), context.show(ty));
-        return Err(context.fail(text, "compare something: comparisons are i1"));
+    /// The fault of a node whose part of a dimension is no certain one; see [`outside_of_loop`].
+    fn ambiguous(&self, node: Entity, dim: Dim) -> Result<Diagnostic, Diagnostic> {
+        let name = self.rules.dims.name(dim);
+        let op = self.op(node)?;
+        let (text, help) = if op.row().class == OpClass::Region {
+            let help = format!(
+                "in there the part of {name} that a value has would be either loop's: give the inner one a \
+                 dimension of its own, of the same size, and read at its places, `read a at [{name}2] as \
+                 [{name}2]`"
+            );
+            (format!("a loop over {name} is inside a loop over {name}"), help)
+        } else if let Op::Iteration(_) = op {
+            let text = format!("the iteration of a loop over {name} outside of such a loop");
+            (text, "use it inside of the loop".to_owned())
+        } else {
+            let text = format!("{name} has a loop tile, and this value has {name} outside of a loop over it");
+            (text, "use it inside of a loop over the dimension, or remove the loop tile".to_owned())
+        };
+        Ok(Diagnostic::invalid(text).at(self.at(node)).help(help))
     }
-    if !ty.dims.is_empty() {
-        let text = format!(
-            "the condition of a {} is {}: it differs from element to element, and with it from lane to lane",
-            in_words(op),
-            context.show(ty)
-        );
-        let help = "choose between elements with `select`, or make one condition of all of them: reduce \
-                    numbers over all dimensions, and compare the result";
-        return Err(context.fail(text, help));
-    }
-    Ok(())
-}
-
-/// A region in words.
-fn in_words(op: Op) -> &'static str {
-    if op == Op::Conditional {
-        "conditional"
-    } else if op == Op::While {
-        "while loop"
-    } else {
-        "loop"
-    }
-}
-
-/// Whether an access is one of a log that has no type yet.
-fn is_log(
-    operands: &Operands,
-    nodes: &Query<(&Op, &Operands, &Origin)>,
-    types: &Types,
-) -> Result<bool, Diagnostic> {
-    let memory = operands.last()?;
-    Ok(types.get(memory)?.dtype.is_none() && *nodes.get(memory)?.0 == Op::Memory)
-}
-
-fn only_written(context: &RuleContext) -> Diagnostic {
-    context.fail("a log is read or updated".to_owned(), "logs are written; keep a memory to read it again")
-}
-
-/// The type of the value of a mapped access.
-fn mapped(
-    op: Op,
-    operands: &Operands,
-    node: Entity,
-    nodes: &Query<(&Op, &Operands, &Origin)>,
-    types: &mut Types,
-    mapping: &Mapping,
-    context: &RuleContext,
-) -> Result<ValueType, Diagnostic> {
-    for at in 0..op.values_in_front() {
-        adopt_dtype(operands.at(at)?, operands.last()?, nodes, types, context)?;
-    }
-    let mut known: SmallVec<[&ValueType; 4]> = SmallVec::new();
-    for &operand in &operands.0 {
-        known.push(types.get(operand)?);
-    }
-    let show = |ty: &ValueType| context.show(ty);
-    checked(op, types.get(node)?, mapping, &known, &show).map_err(|fault| fault.at(context.at.clone()))
 }
 
 /// The first value that has a tiled dimension where no loop walks along it, or the first loop over a
@@ -233,14 +289,14 @@ fn mapped(
 fn outside_of_loop(
     body: &Body,
     geometry: &Geometry,
-    nodes: &Query<(&Op, &Operands, &Origin)>,
+    nodes: &TypedNodes,
     bodies: &Query<&Body>,
     types: &Types,
     loops: &mut Vec<Dim>,
 ) -> Result<Option<(Entity, Dim)>, Diagnostic> {
     for &node in &body.0 {
         let op = nodes.get(node)?.0;
-        if let Op::Conditional | Op::While = *op {
+        if op.runs_under_condition() {
             let found = outside_of_loop(bodies.get(node)?, geometry, nodes, bodies, types, loops)?;
             if found.is_some() {
                 return Ok(found);
@@ -269,344 +325,4 @@ fn outside_of_loop(
         }
     }
     Ok(None)
-}
-
-/// The type of one node's result; `None` when it has none or already has its type.
-fn infer(
-    op: &Op,
-    operands: &Operands,
-    node: Entity,
-    nodes: &Query<(&Op, &Operands, &Origin)>,
-    types: &mut Types,
-    context: &RuleContext,
-) -> Result<Option<ValueType>, Diagnostic> {
-    let of = |at: usize| operands.0[at];
-    Ok(match op {
-        Op::Register(constant) => {
-            if let Some(dtype) = types.get(node)?.dtype {
-                judge(*constant, dtype, context)?;
-            }
-            None
-        }
-        Op::Memory
-        | Op::Scalar
-        | Op::SelfIndex(_)
-        | Op::Size(_)
-        | Op::WorkgroupId(_)
-        | Op::Iteration(_)
-        | Op::Conditional
-        | Op::While
-        | Op::Allocate
-        | Op::IterArg(_)
-        | Op::Iterate(_)
-        | Op::Pipeline(_)
-        | Op::Barrier
-        | Op::Control(_) => None,
-        Op::SetSymbol(symbol) => {
-            let ty = types.get(of(0))?;
-            if ty.dtype != Some(DType::I32) || !ty.dims.is_empty() {
-                let text = format!(
-                    "iterations depend on {symbol}, which is set to {}, and has to be an i32 without dimensions",
-                    context.show(ty)
-                );
-                let help =
-                    "read one element, `read counts at [%number] as []`, or make one of all by a reduction";
-                return Err(context.fail(text, help));
-            }
-            None
-        }
-        Op::GlobalToShared => {
-            let text = "a load to LDS is written".to_owned();
-            return Err(context.fail(text, "read a shared memory, and compile with loads straight into LDS"));
-        }
-        Op::Read => Some(types.get(of(0))?.clone()),
-        Op::LoopResult(number) => {
-            let init = nodes.get(of(0))?.1.0[*number as usize];
-            Some(types.get(init)?.clone())
-        }
-        Op::Atomic(op) => {
-            let memory = operands.last()?;
-            if *nodes.get(memory)?.0 != Op::Memory {
-                let text = "an LDS buffer is updated atomically".to_owned();
-                return Err(context.fail(text, "update a memory, or read and write the buffer"));
-            }
-            for &value in &operands.0[..op.values()] {
-                adopt_dtype(value, memory, nodes, types, context)?;
-                check_write(types.get(value)?, types.get(memory)?, context)?;
-            }
-            judge_update(*op, operands, nodes, types, context)?;
-            Some(types.get(of(0))?.clone())
-        }
-        Op::Write => {
-            adopt_dtype(of(0), of(1), nodes, types, context)?;
-            let (value, memory) = (types.get(of(0))?, types.get(of(1))?);
-            check_write(value, memory, context)?;
-            None
-        }
-        Op::Mma(_) | Op::ScaledMma(_) => {
-            let operands = operands.0.iter().map(|&operand| types.get(operand));
-            let operands: SmallVec<[&ValueType; 5]> = operands.collect::<Result<_, _>>()?;
-            let sum = product_types::sum_type(*op, &operands, context.dims, &|ty| context.show(ty));
-            Some(sum.map_err(|(text, help)| context.fail(text, &help))?)
-        }
-        Op::Convert(conversion) => {
-            let (from, to) = (types.get(of(0))?, types.get(node)?.dtype);
-            if to == Some(DType::I1) {
-                let text = format!("`{}` does not turn {} into i1", op.row().word, context.show(from));
-                return Err(context.fail(text, "compare with zero instead"));
-            }
-            admitted(op, from, context)?;
-            if let (ResultType::Converted(sizes), Some(old), Some(new)) = (op.row().result, from.dtype, to)
-                && !sizes.admit(old, new)
-            {
-                let text = format!("`{}` does not turn {} into {new}", op.row().word, context.show(from));
-                return Err(context.fail(text, "choose a dtype of the same size, or cast"));
-            }
-            let dims = to.and_then(|to| context.dims.converted(*conversion, from, to)).ok_or_else(|| {
-                let word = op.row().word;
-                let text =
-                    format!("`{word}` makes {} of {}", to.map_or("?", DType::name), context.show(from));
-                context
-                    .fail(text, "elements of f4e2m1 along K are two in a byte along K/2, the last dimension")
-            })?;
-            Some(ValueType { dims, dtype: to })
-        }
-        Op::Unary(_) => {
-            let ty = types.get(of(0))?;
-            admitted(op, ty, context)?;
-            Some(ty.clone())
-        }
-        Op::Binary(_) => {
-            let ty = broadcast(of(0), of(1), op.row().operands, nodes, types, context)?;
-            admitted(op, &ty, context)?;
-            Some(ty)
-        }
-        Op::Ternary(_) => {
-            // A number takes the dtype of any of the others.
-            for (scalar, other) in [(0, 1), (0, 2), (1, 0), (1, 2), (2, 0), (2, 1)] {
-                adopt_dtype(of(scalar), of(other), nodes, types, context)?;
-            }
-            let admit = op.row().operands;
-            let first = broadcast(of(0), of(1), admit, nodes, types, context)?;
-            broadcast(of(1), of(2), admit, nodes, types, context)?;
-            admitted(op, &first, context)?;
-            Some(ValueType { dims: join_dims(&first, types.get(of(2))?, context)?, dtype: first.dtype })
-        }
-        Op::Compare(_) => {
-            let ty = broadcast(of(0), of(1), op.row().operands, nodes, types, context)?;
-            Some(ValueType { dims: ty.dims, dtype: Some(DType::I1) })
-        }
-        Op::Broadcast => {
-            let operand = types.get(of(0))?;
-            admitted(op, operand, context)?;
-            let dims = types.get(node)?.dims.clone();
-            if let Some(&missing) = operand.dims.iter().find(|&&dim| !context.repeats(dim, &dims)) {
-                let text = format!(
-                    "a value {} is repeated to dimensions without {}",
-                    context.show(operand),
-                    context.dims.name(missing)
-                );
-                return Err(context.fail(text, "name all dimensions that the value has, in any order"));
-            }
-            Some(ValueType { dims, dtype: operand.dtype })
-        }
-        // These are made later.
-        Op::Decode(_) | Op::Encode(_) => {
-            let dims = match operands.0.len() {
-                1 => types.get(of(0))?.dims.clone(),
-                _ => join_dims(types.get(of(0))?, types.get(of(1))?, context)?,
-            };
-            Some(ValueType { dims, dtype: types.get(node)?.dtype })
-        }
-        Op::Rearrange => types.get(of(0)).ok().cloned(),
-        Op::Reduce(reduction) => {
-            let operand = types.get(of(0))?;
-            admitted(op, operand, context)?;
-            let mut dims = operand.dims.clone();
-            dims.retain(|dim| *dim != reduction.dim);
-            if dims.len() == operand.dims.len() {
-                let along = context.dims.name(reduction.dim);
-                let (word, value) = (op.row().word, context.show(operand));
-                let text = format!("`{word}` runs along {along}, which the value {value} does not have");
-                return Err(context.fail(text, "reduce along a dimension of the value"));
-            }
-            Some(ValueType { dims, dtype: operand.dtype })
-        }
-        Op::Scan(scan) => {
-            let operand = types.get(of(0))?;
-            admitted(op, operand, context)?;
-            if !operand.dims.contains(&scan.dim) {
-                let along = context.dims.name(scan.dim);
-                let (word, value) = (op.row().word, context.show(operand));
-                let text = format!("`{word}` runs along {along}, which the value {value} does not have");
-                return Err(context.fail(text, "sum up along a dimension of the value"));
-            }
-            Some(operand.clone())
-        }
-        Op::Sort(sort) => {
-            let operand = types.get(of(0))?;
-            admitted(op, operand, context)?;
-            if !operand.dims.contains(&sort.dim) {
-                let along = context.dims.name(sort.dim);
-                let (word, value) = (op.row().word, context.show(operand));
-                let text = format!("`{word}` runs along {along}, which the value {value} does not have");
-                return Err(context.fail(text, "sort along a dimension of the value"));
-            }
-            let dtype = if sort.op.gives_places() { Some(DType::I32) } else { operand.dtype };
-            Some(ValueType { dims: operand.dims.clone(), dtype })
-        }
-        Op::Select => {
-            let condition = types.get(of(0))?.clone();
-            if condition.dtype != Some(DType::I1) {
-                let text =
-                    format!("the condition of select is {}, and has to be i1", context.show(&condition));
-                return Err(context.fail(text, "compare it with something: `compare gt %x, %y`"));
-            }
-            let ty = broadcast(of(1), of(2), DTypes::Numbers, nodes, types, context)?;
-            Some(ValueType { dims: join_dims(&condition, &ty, context)?, dtype: ty.dtype })
-        }
-    })
-}
-
-/// Rejects an operand whose dtype the operation's row does not admit.
-fn admitted(op: &Op, operand: &ValueType, context: &RuleContext) -> PassResult {
-    let row = op.row();
-    let Some(dtype) = operand.dtype else {
-        let text = format!("{} of a constant without a dtype", row.word);
-        return Err(context.fail(text, "give it one: `register [] f32 1.0`"));
-    };
-    if row.operands.admit(dtype) {
-        return Ok(());
-    }
-    let text = format!("`{}` does not take {}", row.word, context.show(operand));
-    Err(context.fail(text, row.operands.help(dtype)))
-}
-
-/// Gives the untyped scalar `scalar` the dtype of `other`.
-fn adopt_dtype(
-    scalar: Entity,
-    other: Entity,
-    nodes: &Query<(&Op, &Operands, &Origin)>,
-    types: &mut Types,
-    context: &RuleContext,
-) -> Result<(), Diagnostic> {
-    if types.get(scalar)?.dtype.is_none()
-        && let Op::Register(constant) = nodes.get(scalar)?.0
-    {
-        let ty = types.get(other)?;
-        let dtype = ty.dtype;
-        if let (Constant::Float(value), Some(dtype)) = (constant, dtype)
-            && !dtype.is_float()
-            && dtype != DType::I1
-        {
-            let text = format!("the constant {value:?} meets {}", context.show(ty));
-            return Err(context.fail(text, "use a constant without a fraction, or cast to a floating dtype"));
-        }
-        if let Some(dtype) = dtype.filter(|&dtype| dtype != DType::I1) {
-            judge(*constant, dtype, context)?;
-        }
-        types.get_mut(scalar)?.dtype = dtype;
-    }
-    Ok(())
-}
-
-/// Rejects a constant that its dtype does not hold.
-fn judge(constant: Constant, dtype: DType, context: &RuleContext) -> PassResult {
-    constant.bits(dtype).map(|_| ()).map_err(|fault| fault.at(context.at.clone()))
-}
-
-/// The type of two operands together, of dtypes that are admitted.
-fn broadcast(
-    a: Entity,
-    b: Entity,
-    admit: DTypes,
-    nodes: &Query<(&Op, &Operands, &Origin)>,
-    types: &mut Types,
-    context: &RuleContext,
-) -> Result<ValueType, Diagnostic> {
-    adopt_dtype(a, b, nodes, types, context)?;
-    adopt_dtype(b, a, nodes, types, context)?;
-    for scalar in [a, b] {
-        if types.get(scalar)?.dtype.is_none()
-            && let Op::Register(constant) = nodes.get(scalar)?.0
-        {
-            // Two bare numbers.
-            let dtype = constant.dtype_alone();
-            judge(*constant, dtype, context)?;
-            types.get_mut(scalar)?.dtype = Some(dtype);
-        }
-    }
-    let (left, right) = (types.get(a)?, types.get(b)?);
-    let conditions = [left, right].iter().filter(|ty| ty.dtype == Some(DType::I1)).count();
-    if conditions == 2 && admit.admit(DType::I1) {
-        for scalar in [a, b] {
-            if let Op::Register(constant) = nodes.get(scalar)?.0 {
-                judge(*constant, DType::I1, context)?;
-            }
-        }
-    }
-    if left.dtype != right.dtype || conditions == 2 && !admit.admit(DType::I1) {
-        let text = format!("the operands are {} and {}", context.show(left), context.show(right));
-        let help = match (left.dtype, right.dtype) {
-            (Some(DType::I1), _) | (_, Some(DType::I1)) if admit.admit(DType::I1) => {
-                "compare the other one, or cast the condition"
-            }
-            (Some(DType::I1), _) | (_, Some(DType::I1)) => "conditions have no arithmetic: use select",
-            _ => "arithmetic wants equal dtypes: cast one of them",
-        };
-        return Err(context.fail(text, help));
-    }
-    Ok(ValueType { dims: join_dims(left, right, context)?, dtype: left.dtype })
-}
-
-/// Dims of an element-wise result: those of the operand that has all of the other's.
-fn join_dims(a: &ValueType, b: &ValueType, context: &RuleContext) -> Result<Dims, Diagnostic> {
-    let contains = |big: &Dims, small: &Dims| small.iter().all(|&dim| context.repeats(dim, big));
-    if contains(&a.dims, &b.dims) {
-        Ok(a.dims.clone())
-    } else if contains(&b.dims, &a.dims) {
-        Ok(b.dims.clone())
-    } else {
-        let text = format!("{} and {} have no common shape", context.show(a), context.show(b));
-        let mut dims = a.dims.clone();
-        dims.extend(b.dims.iter().filter(|dim| !a.dims.contains(dim)).copied());
-        let help = format!("one operand must have all dimensions of the other: {}", context.widen(&dims));
-        Err(context.fail(text, &help))
-    }
-}
-
-/// Checks the values of an atomic update.
-fn judge_update(
-    op: AtomicOp,
-    operands: &Operands,
-    nodes: &Query<(&Op, &Operands, &Origin)>,
-    types: &Types,
-    context: &RuleContext,
-) -> PassResult {
-    let mut values: SmallVec<[&ValueType; 2]> = SmallVec::new();
-    for &value in &operands.0[..op.values()] {
-        values.push(types.get(value)?);
-    }
-    let in_lds = *nodes.get(operands.last()?)?.0 == Op::Allocate;
-    let space = if in_lds { AddressSpace::Shared } else { AddressSpace::Global };
-    let show = |ty: &ValueType| context.show(ty);
-    atomic_updates::judge(op, &values, space, &show).map_err(|fault| fault.at(context.at.clone()))
-}
-
-fn check_write(value: &ValueType, memory: &ValueType, context: &RuleContext) -> Result<(), Diagnostic> {
-    let same_dims =
-        value.dims.len() == memory.dims.len() && value.dims.iter().all(|d| memory.dims.contains(d));
-    if same_dims && value.dtype == memory.dtype {
-        return Ok(());
-    }
-    let text = format!("a value {} is written to a memory {}", context.show(value), context.show(memory));
-    let missing = value.dims.iter().all(|d| memory.dims.contains(d));
-    let help = match (same_dims, missing) {
-        (true, _) => "cast the value".to_owned(),
-        (false, true) => {
-            format!("the value needs exactly the memory's dimensions: {}", context.widen(&memory.dims))
-        }
-        (false, false) => "the value needs exactly the memory's dimensions".to_owned(),
-    };
-    Err(context.fail(text, &help))
 }

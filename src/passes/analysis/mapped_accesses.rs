@@ -1,4 +1,4 @@
-//! Mapped accesses in passes: their types, the sizes in their expressions, and where their coordinates can be
+//! Mapped accesses in passes: the sizes in their expressions, and where their coordinates can be
 //! outside of the memory.
 //!
 //! A mapped access is a read or write with a `Mapping` (`ir/mapping.rs`). The value is laid out as its users
@@ -12,63 +12,12 @@ use crate::ir::diagnostic::Diagnostic;
 use crate::ir::expr::{Atom, Expr, ExprArena, ExprError, SymExpr, Symbol};
 use crate::ir::layout::Dim;
 use crate::ir::mapping::{Mapping, OPERAND_RANGE, coordinate_along, is_certainly_inside, is_value};
-use crate::ir::mapping_types::{AccessTypes, MappingFault};
-use crate::ir::node::*;
 use crate::passes::facts::Geometry;
 use crate::passes::options::Options;
 
 /// The coordinate along a scaled dimension at a coordinate along its base.
 pub(in crate::passes) fn block_of(base: Symbol, by: u32) -> SymExpr {
     base / i64::from(by)
-}
-
-/// The type of the value of a mapped access.
-///
-/// # Errors
-/// Coordinates or operands that do not fit.
-pub(in crate::passes) fn checked(
-    op: Op,
-    own: &ValueType,
-    mapping: &Mapping,
-    operands: &[&ValueType],
-    show: &dyn Fn(&ValueType) -> String,
-) -> Result<ValueType, Diagnostic> {
-    let access = AccessTypes::of(op, operands);
-    let access = access.ok_or_else(|| Diagnostic::bug("an access without memory or without value"))?;
-    let memory = access.memory;
-    let value = match access.written.first() {
-        Some(&value) => value.clone(),
-        None => ValueType { dtype: memory.dtype, ..own.clone() },
-    };
-    let Some(fault) = access.fault(&value, mapping) else { return Ok(value) };
-    let (text, help) = match fault {
-        MappingFault::NoDims => (
-            format!("a mapped access of a value {}", show(&value)),
-            "the value of a mapped access has at least one dimension",
-        ),
-        MappingFault::Dtype => {
-            (format!("a value {} is written to a memory {}", show(&value), show(memory)), "cast the value")
-        }
-        MappingFault::Count => {
-            let given = match mapping.0.len() {
-                1 => "1 coordinate is".to_owned(),
-                count => format!("{count} coordinates are"),
-            };
-            (
-                format!("{given} given for a memory {}", show(memory)),
-                "give a coordinate for each dimension of the memory, in its order",
-            )
-        }
-        MappingFault::OperandDtype(other) => (
-            format!("a coordinate is made of a value {}", show(other)),
-            "values in coordinates are i32: cast it",
-        ),
-        MappingFault::OperandDims(other) => (
-            format!("a coordinate of a value {} is made of a value {}", show(&value), show(other)),
-            "values in coordinates have dimensions of the value that is accessed only",
-        ),
-    };
-    Err(Diagnostic::invalid(text).help(help))
 }
 
 /// The mapping with numbers in place of sizes that are known. What is left are the dimensions of the value,

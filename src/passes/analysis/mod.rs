@@ -3,9 +3,8 @@
 //! - [`bind_symbols`]: the sizes of a launch, or the bounds that are known of them; each dimension's share of
 //!   a workgroup and of a wave
 //! - [`loop_iterations`], [`workgroup_order`]: how often loops run, and which workgroup has which tile
-//! - [`infer_types`]: the type of every value, with `product_types` (what products take), `atomic_updates`
-//!   (dtypes that memory can update) and `arrival` (results that depend on the order of workgroups, where the
-//!   options deny them)
+//! - [`infer_types`]: the type of every value, with `arrival` (results that depend on the order of
+//!   workgroups, where the options deny them)
 //! - `memory_strides`, `mapped_accesses`: how memories lie, and what accesses with a mapping reach
 //! - `counted_dims`: dimensions that count parts
 //! - `fractions`: values from 0 to 1
@@ -14,7 +13,6 @@
 //! - [`reduction_trees`]: in which order reductions add up, for the report
 
 mod arrival;
-mod atomic_updates;
 pub(crate) mod bind_symbols;
 pub(super) mod counted_dims;
 pub(super) mod find_in_place;
@@ -23,7 +21,6 @@ pub(crate) mod infer_types;
 pub(crate) mod loop_iterations;
 pub(super) mod mapped_accesses;
 pub(super) mod memory_strides;
-pub(super) mod product_types;
 pub(super) mod read_sources;
 pub(crate) mod reduction_trees;
 mod workgroup_order;

@@ -14,7 +14,6 @@
 use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
 
-use super::product_types::MmaDims;
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::expr::{LastingName, lasting_name};
 use crate::ir::kernel::DimTable;
@@ -22,6 +21,7 @@ use crate::ir::layout::{Dim, Layout, Mma, Mode, Source};
 use crate::ir::node::*;
 use crate::ir::nodes::{self, Bug};
 use crate::ir::op::OpClass;
+use crate::ir::type_rules::contraction::MmaDims;
 use crate::passes::facts::{Expressions, Geometry, LogicalBody};
 
 /// The order of one reduction.
@@ -295,8 +295,7 @@ impl TreeFinder<'_> {
         }
         let is_product = |&next: &Entity| {
             let Ok(made) = nodes::node(self.world, next) else { return false };
-            matches!(made.op, Op::Mma(_) | Op::ScaledMma(_))
-                && made.operands.0.get(2).is_some_and(|&acc| self.carries(node, acc, next))
+            made.op.is_product() && made.operands.0.get(2).is_some_and(|&acc| self.carries(node, acc, next))
         };
         let word = seen.op.row().word;
         let mut hash = OrderHash::of(word);

@@ -90,7 +90,7 @@ impl Spread<'_, '_, '_> {
                 && self.found[node].is_some_and(|found| !self.agree(found, own))
             {
                 self.found[node] = Some(own);
-            } else if let Op::Reduce(_) | Op::Scan(_) = op {
+            } else if op.runs_along().is_some() {
                 match self.folds.get(node).copied() {
                     Some(found) => self.force(node, found, &ty.dims)?,
                     None => self.follow(node, operands.at(0)?, &ty.dims)?,
@@ -189,7 +189,7 @@ impl Spread<'_, '_, '_> {
     /// Whether one of the lanes and waves that hold the same elements learns what the others have to be told:
     /// of copies of an element only the first updates a memory.
     fn is_learned_once(&self, value: Entity) -> Result<bool, Diagnostic> {
-        let updates = matches!(self.nodes.get(value)?.0, Op::Atomic(_));
+        let updates = self.nodes.get(value)?.0.updates();
         Ok(updates && self.found[value].is_some_and(|found| self.layout(found).has_copies()))
     }
 

@@ -170,7 +170,7 @@ impl Converter<'_, '_, '_> {
         let is_it = |own: &Layout| own == layout || own.equivalent(layout);
         let Some(own) = (self.site.layouts)(value) else { return Ok(value) };
         let (op, operands, ty, origin) = self.site.nodes.get(value)?;
-        let learned_once = matches!(op, Op::Atomic(_)) && own.has_copies();
+        let learned_once = op.updates() && own.has_copies();
         if is_it(&own) && !learned_once {
             return Ok(value);
         }

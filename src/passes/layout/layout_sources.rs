@@ -19,10 +19,10 @@ use crate::ir::kernel::{DimTable, Locations};
 use crate::ir::layout::{Dim, Layout, Mma, Mode, Source};
 use crate::ir::node::*;
 use crate::ir::op::OpClass;
+use crate::ir::type_rules::contraction::MmaDims;
 use crate::ir::types::{AddressSpace, DType};
 use crate::ir::walk::NodeList;
 use crate::passes::PassResult;
-use crate::passes::analysis::product_types::MmaDims;
 use crate::passes::facts::{Geometry, Settings, TransposingRead};
 
 /// Only where so many times fewer instructions are possible is it worth looking what they cost.
@@ -282,7 +282,7 @@ impl LayoutSources<'_, '_, '_> {
     pub(super) fn give_writes(&self, spread: &mut Spread<'_, '_, '_>) -> PassResult {
         for &node in &self.kinds.accesses {
             let (op, operands, _, origin) = self.nodes.get(node)?;
-            if !matches!(op, Op::Write | Op::Atomic(_)) || spread.found[node].is_some() {
+            if !op.is_write() || spread.found[node].is_some() {
                 continue;
             }
             // What is written has the memory's dimensions in another order, or, with a mapping, dimensions of
@@ -356,14 +356,14 @@ impl LayoutSources<'_, '_, '_> {
     pub(super) fn widen_accesses(&self, spread: &mut Spread<'_, '_, '_>) -> PassResult {
         for &node in &self.kinds.accesses {
             let (op, operands, ..) = self.nodes.get(node)?;
-            if !matches!(op, Op::Read | Op::Write | Op::Atomic(_)) {
+            if !op.is_access() {
                 continue;
             }
             let memory = operands.last()?;
             let ty = self.nodes.get(memory)?.2;
             // Elements of 16 bits are updated in pairs, all others one by one.
             let in_pairs = ty.dtype.is_some_and(|dtype| dtype.bytes() == 2);
-            if matches!(op, Op::Atomic(_)) && !in_pairs {
+            if op.updates() && !in_pairs {
                 continue;
             }
             let (_, space, strides, _) = self.accessed.get(memory)?;
@@ -417,7 +417,7 @@ fn pays(layout: &Layout, best: &Layout, ty: &ValueType, access: Op, costs: &Conv
     if copies || elements * u64::from(each) > LARGEST_TURNED {
         return false;
     }
-    if matches!(access, Op::Atomic(_)) && !layout.contiguous_run(inner).is_multiple_of(2) {
+    if access.updates() && !layout.contiguous_run(inner).is_multiple_of(2) {
         return true;
     }
     let (from, to) = if access == Op::Read { (best, layout) } else { (layout, best) };

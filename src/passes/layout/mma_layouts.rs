@@ -20,8 +20,8 @@ use crate::ir::kernel::DimTable;
 use crate::ir::layout::{Dim, Layout, Mma, Mode, SCALED_BLOCK, Source};
 use crate::ir::node::*;
 use crate::ir::nodes::Bug;
+use crate::ir::type_rules::contraction::{MmaDims, SummedDim};
 use crate::ir::types::DType;
-use crate::passes::analysis::product_types::{MmaDims, SummedDim};
 use crate::passes::facts::Geometry;
 
 /// A matrix instruction as a source of layouts.

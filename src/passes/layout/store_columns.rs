@@ -139,7 +139,7 @@ impl ProductUses<'_, '_, '_> {
             }
             seen.insert(node);
             let (op, operands, ..) = self.nodes.get(node)?;
-            if let Op::Mma(_) | Op::ScaledMma(_) = op {
+            if op.is_product() {
                 note(node);
                 queue.push(operands.at(2)?);
             } else if let Op::LoopResult(number) = op {

@@ -171,7 +171,7 @@ impl<P: LdsProgram> LifetimeWalk<'_, P> {
     /// The lifetime of a buffer in a region as what is around that region sees it.
     fn outside(&self, region: InnerRegion, mut life: Lifetime, whole: LdsSpan) -> Lifetime {
         let InnerRegion { op, around, holds_loops, runs } = region;
-        let repeats = matches!(op, Op::Iterate(_) | Op::While);
+        let repeats = op.repeats();
         if repeats && around == Enclosing::Pipeline {
             life.before = Before::Read;
         }

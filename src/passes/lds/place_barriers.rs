@@ -380,7 +380,7 @@ impl BarrierNodes<'_, '_> {
                     accesses.push((node, memory, effect));
                     if effect == AreaEffect::Write {
                         written.insert(memory);
-                        if op == Op::GlobalToShared {
+                        if op.copies() {
                             loaded.insert(memory);
                         }
                     }
@@ -446,7 +446,7 @@ impl BarrierNodes<'_, '_> {
 fn accessed_memories(op: Op, operands: &Operands) -> Result<SmallVec<[(Entity, AreaEffect); 2]>, Diagnostic> {
     let mut found = SmallVec::new();
     if op.is_access() {
-        if let (Op::GlobalToShared, Some(&from)) = (op, operands.0.first()) {
+        if let (true, Some(&from)) = (op.copies(), operands.0.first()) {
             found.push((from, AreaEffect::Read));
         }
         found.push((operands.last()?, AreaEffect::of(op)));
@@ -556,7 +556,7 @@ impl Placer<'_, '_> {
 
     /// Walks a region among the nodes of another one, whose waves run in step.
     fn inner_region(&mut self, around: Entity, node: Entity, op: Op, touched: &mut TouchedLds) -> PassResult {
-        if let Op::Iterate(_) | Op::While = op {
+        if op.repeats() {
             self.iterate(node, touched)?;
             // After a pipeline's loop its iterations go on; elsewhere another loop counts its own.
             if !self.is_pipeline(around) {

@@ -20,8 +20,8 @@ use crate::ir::node::*;
 use crate::ir::node_map::{NodeMap, Side};
 use crate::ir::nodes::{self, Bug, NodeBundle};
 use crate::ir::op::OpClass;
+use crate::ir::type_rules::contraction::MmaDims;
 use crate::ir::walk;
-use crate::passes::analysis::product_types::MmaDims;
 use crate::passes::facts::Geometry;
 use crate::passes::{PassResult, kernel_entity};
 
@@ -430,7 +430,7 @@ impl Expander {
         let yields = nodes::fact::<Yields>(world, node, "a loop that hands nothing on")?.clone();
         let yields = Yields(flatten(self, &yields.0));
         world.entity_mut(copy).insert((Body(body), yields));
-        if let Op::Iterate(_) | Op::Pipeline(_) = op {
+        if op.walks().is_some() {
             let trip = *nodes::fact::<Trip>(world, node, "a loop without trip count")?;
             world.entity_mut(copy).insert(trip);
         }

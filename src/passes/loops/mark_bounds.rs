@@ -67,7 +67,7 @@ impl<'a> Masked<'a> {
         let mut masked = Masked { geometry, contracted: SmallVec::new(), written: NodeSet::default() };
         for id in walk::order(&accesses.bodies, root) {
             let node = accesses.nodes.get(id)?;
-            if let Op::Iterate(axis) | Op::Pipeline(axis) = *node.op {
+            if let Some(axis) = node.op.walks() {
                 masked.contract(axis);
             }
             if node.op.row().class == OpClass::Contraction {
@@ -159,7 +159,7 @@ impl Marker<'_, '_, '_> {
                     loops.truncate(outer);
                 }
                 // Copies to LDS are made later, with bounds.
-                OpClass::Access if op == Op::GlobalToShared => {}
+                OpClass::Access if op.copies() => {}
                 OpClass::Access => {
                     if let Some(bounds) = self.bounds_of(node, loops)? {
                         commands.entity(node).insert(bounds);

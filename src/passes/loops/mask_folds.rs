@@ -13,9 +13,9 @@ use crate::ir::layout::{Dim, Layout};
 use crate::ir::node::*;
 use crate::ir::nodes::{self, Bug, NodeBundle};
 use crate::ir::op::OpClass;
+use crate::ir::type_rules::contraction::MmaDims;
 use crate::ir::types::DType;
 use crate::ir::walk;
-use crate::passes::analysis::product_types::MmaDims;
 use crate::passes::facts::{Expressions, FoldsMasked, Geometry, PaddedFactors, Remainder};
 use crate::passes::{PassResult, kernel_entity};
 
@@ -73,7 +73,7 @@ fn region(world: &mut World, region: Entity, ends: &mut DimEnds) -> PassResult {
             self::region(world, node, ends)?;
             ends.loops.pop();
         }
-        if let Op::Conditional | Op::While = op {
+        if op.runs_under_condition() {
             self::region(world, node, ends)?;
         }
         if let Op::Reduce(reduction) = op

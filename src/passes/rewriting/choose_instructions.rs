@@ -13,10 +13,10 @@ use crate::ir::kernel::{KernelName, Locations};
 use crate::ir::layout::{MatrixShape, Mma, MmaType};
 use crate::ir::node::*;
 use crate::ir::nodes::Bug;
+use crate::ir::type_rules::contraction::MmaDims;
 use crate::ir::types::DType;
 use crate::ir::walk::{self, NodeList};
 use crate::passes::PassResult;
-use crate::passes::analysis::product_types::MmaDims;
 use crate::passes::facts::{Geometry, Settings};
 
 /// The pass itself; see the module.

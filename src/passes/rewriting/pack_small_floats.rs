@@ -498,13 +498,9 @@ impl SmallFloatPacker {
         }
         // Words do not say of which floats they are, and the instruction does.
         let geometry = nodes::fact::<Geometry>(world, self.root, "a kernel without geometry")?;
-        if let (
-            Op::ScaledMma(MmaChoice::Kernel) | Op::Mma(MmaChoice::Kernel),
-            Some(MmaType::Instruction(mma)),
-        ) = (nodes::op(world, node)?, geometry.mma)
-        {
-            let op = nodes::op(world, node)?.with_instruction(MmaChoice::Explicit(mma));
-            world.entity_mut(node).insert(op);
+        let op = nodes::op(world, node)?;
+        if let (Some(MmaChoice::Kernel), Some(MmaType::Instruction(mma))) = (op.product(), geometry.mma) {
+            world.entity_mut(node).insert(op.with_instruction(MmaChoice::Explicit(mma)));
         }
         let mut operands = nodes::fact_mut::<Operands>(world, node, "a product without operands")?;
         operands.0[..2].copy_from_slice(&words);

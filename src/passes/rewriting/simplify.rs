@@ -18,7 +18,7 @@ use crate::ir::mapping::Mapping;
 use crate::ir::node::*;
 use crate::ir::node_map::{NodeMap, NodeSet, Side};
 use crate::ir::nodes::Bug;
-use crate::ir::op::{OpClass, Purity};
+use crate::ir::op::{ConstantOp, OpClass, OpFamily, Purity};
 use crate::ir::walk::{self, NodeList};
 use crate::passes::PassResult;
 use crate::passes::facts::{Geometry, Settings, TurnedUnits};
@@ -243,28 +243,25 @@ fn hash_value(values: &Values, node: Entity, region: MergedId) -> Result<u32, Di
     region.hash(&mut hasher);
     let MergedValueReadOnlyItem { op, ty, tag, mapping, operands, .. } = values.get(node)?;
     std::mem::discriminant(op).hash(&mut hasher);
-    match op {
-        Op::Register(Constant::Float(value)) => value.to_bits().hash(&mut hasher),
-        Op::Register(Constant::Integer(value)) => value.hash(&mut hasher),
-        Op::Unary(op) => op.hash(&mut hasher),
-        Op::Binary(op) => op.hash(&mut hasher),
-        Op::Ternary(op) => op.hash(&mut hasher),
-        Op::Convert(op) => op.hash(&mut hasher),
-        Op::Decode(decoding) => decoding.hash(&mut hasher),
-        Op::Encode(dtype) => dtype.hash(&mut hasher),
-        Op::Compare(predicate) => predicate.hash(&mut hasher),
+    match op.family() {
+        OpFamily::Constant(ConstantOp::Register(constant)) => match constant {
+            Constant::Float(value) => value.to_bits().hash(&mut hasher),
+            Constant::Integer(value) => value.hash(&mut hasher),
+        },
+        OpFamily::Constant(ConstantOp::WorkgroupId(axis)) => axis.hash(&mut hasher),
+        OpFamily::Constant(
+            ConstantOp::SelfIndex(dim) | ConstantOp::Size(dim) | ConstantOp::Iteration(dim),
+        ) => dim.hash(&mut hasher),
+        OpFamily::ElementWise(op) => op.hash(&mut hasher),
+        OpFamily::AlongDim(op) => op.hash(&mut hasher),
         // The other parts of the operation are compared.
-        Op::Memory | Op::Scalar | Op::Allocate => {}
-        Op::Read | Op::Write | Op::Atomic(_) | Op::GlobalToShared | Op::Mma(_) | Op::ScaledMma(_) => {}
-        Op::Iterate(_) | Op::Pipeline(_) | Op::IterArg(_) | Op::LoopResult(_) => {}
-        Op::Conditional | Op::While => {}
-        Op::WorkgroupId(axis) => axis.hash(&mut hasher),
-        Op::SetSymbol(symbol) => symbol.hash(&mut hasher),
-        Op::Select | Op::Barrier | Op::Control(_) | Op::Broadcast | Op::Rearrange => {}
-        Op::SelfIndex(dim) | Op::Size(dim) | Op::Iteration(dim) => dim.hash(&mut hasher),
-        Op::Reduce(reduction) => reduction.hash(&mut hasher),
-        Op::Scan(scan) => scan.hash(&mut hasher),
-        Op::Sort(sort) => sort.hash(&mut hasher),
+        OpFamily::Declaration(_)
+        | OpFamily::Access(_)
+        | OpFamily::Rearrangement(_)
+        | OpFamily::Contraction(_)
+        | OpFamily::Region(_)
+        | OpFamily::Carried(_)
+        | OpFamily::Order(_) => {}
     }
     operands.0.iter().for_each(|operand| operand.index_u32().hash(&mut hasher));
     ty.dtype.hash(&mut hasher);

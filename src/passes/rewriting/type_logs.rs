@@ -15,9 +15,9 @@ use crate::ir::memory_layout::DebugLog;
 use crate::ir::node::*;
 use crate::ir::node_map::NodeMap;
 use crate::ir::nodes::{self, NodeBundle};
+use crate::ir::type_rules::{TypeRules, TypedAccess, TypedNode, WrittenBy};
 use crate::ir::types::DType;
 use crate::ir::walk;
-use crate::passes::analysis::mapped_accesses::checked;
 use crate::passes::facts::{Geometry, Settings};
 use crate::passes::options::BoundsChecking;
 use crate::passes::{PassResult, kernel_entity};
@@ -66,32 +66,26 @@ fn type_write(world: &mut World, root: Entity, write: Entity, log: Entity, slots
     let value = with_dims(world, root, write)?;
     let ty = nodes::node(world, value)?.ty.clone();
     let own = nodes::node(world, log)?.ty.clone();
-    let show = |world: &World, ty: &ValueType| {
-        let dims: Vec<&str> = ty
-            .dims
-            .iter()
-            .map(|&dim| world.get::<DimTable>(root).map_or("?", |dims| dims.name(dim)))
-            .collect();
-        format!("[{}] {}", dims.join(", "), ty.dtype.map_or("?", DType::name))
-    };
+    let dims = nodes::fact::<DimTable>(world, root, "a kernel without dimensions")?.clone();
+    let rules = TypeRules { dims: &dims, written_by: WrittenBy::Author };
     match ty.dtype {
         None => {
             let text = "a number without dtype is logged";
             return Err(Diagnostic::invalid(text).help("log a value, or a register with a dtype"));
         }
         Some(DType::I1) => {
-            let text = format!("a condition {} is logged", show(world, &ty));
+            let text = format!("a condition {} is logged", rules.show(&ty));
             return Err(Diagnostic::invalid(text).help("make it a number with `select`, and log that"));
         }
         Some(DType::F4E2M1 | DType::F6E2M3 | DType::F6E3M2) => {
-            let text = format!("a value {} is logged", show(world, &ty));
+            let text = format!("a value {} is logged", rules.show(&ty));
             return Err(Diagnostic::invalid(text).help("cast it to a wider float, and log that"));
         }
         Some(_) => {}
     }
     if own.dtype.is_none() {
         if let Some(&dim) = ty.dims.iter().find(|dim| own.dims.contains(dim)) {
-            let name = nodes::fact::<DimTable>(world, root, "a kernel without dimensions")?.name(dim);
+            let name = rules.dims.name(dim);
             let text = format!("a log of {name} slots has a value with a dimension {name}");
             return Err(
                 Diagnostic::invalid(text).help("equal numbers are one dimension: ask for one slot more")
@@ -105,7 +99,7 @@ fn type_write(world: &mut World, root: Entity, write: Entity, log: Entity, slots
         || own.dims[slots..].iter().any(|dim| !ty.dims.contains(dim))
     {
         let held = ValueType { dims: own.dims[slots..].into(), dtype: own.dtype };
-        let text = format!("a value {} is logged where {} was logged", show(world, &ty), show(world, &held));
+        let text = format!("a value {} is logged where {} was logged", rules.show(&ty), rules.show(&held));
         return Err(Diagnostic::invalid(text).help("log it under another name"));
     }
     let written = world.get::<Mapping>(write).map_or(0, |mapping| mapping.0.len());
@@ -162,10 +156,13 @@ fn complete(world: &mut World, root: Entity, write: Entity, log: Entity, slots: 
     nodes::fact_mut::<Mapping>(world, write, "a write without coordinates")?.0.extend(own);
     let mapping = nodes::fact::<Mapping>(world, write, "a write without coordinates")?;
     let node = nodes::node(world, write)?;
-    let mut types: SmallVec<[&ValueType; 4]> = SmallVec::new();
+    let mut operands: SmallVec<[&ValueType; 5]> = SmallVec::new();
     for &operand in &node.operands.0 {
-        types.push(nodes::fact::<ValueType>(world, operand, "a node without type")?);
+        operands.push(nodes::fact::<ValueType>(world, operand, "a node without type")?);
     }
-    let names = |ty: &ValueType| format!("{} {:?}", ty.dtype.map_or("?", DType::name), ty.dims.len());
-    checked(Op::Write, node.ty, mapping, &types, &names).map(|_| ())
+    let dims = nodes::fact::<DimTable>(world, root, "a kernel without dimensions")?;
+    let access = TypedAccess { mapping: Some(mapping), ..TypedAccess::default() };
+    let typed = TypedNode { op: Op::Write, stated: node.ty, operands, access };
+    let result = TypeRules { dims, written_by: WrittenBy::Author }.result(&typed);
+    result.map(|_| ()).map_err(|fault| fault.diagnostic)
 }

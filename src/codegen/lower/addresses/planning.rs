@@ -42,8 +42,7 @@ impl AddressLayer<'_> {
             let expanded = self.expanded(inner)?;
             // Addresses that only the steady state of a pipeline, or a region under a condition, needs are
             // prepared in front of all of it.
-            if (in_pipeline || matches!(expanded.op, Op::Conditional | Op::While)) && expanded.body.is_some()
-            {
+            if (in_pipeline || expanded.op.runs_under_condition()) && expanded.body.is_some() {
                 self.plan_body(inner)?;
                 continue;
             }

@@ -201,36 +201,8 @@ impl ArithmeticLayer<'_> {
             (UnaryOp::Neg, false) => return Ok(self.long_sub(Scalar::ZERO, x)),
             (UnaryOp::Abs, false) => return Ok(self.long_magnitude(x).0),
             (UnaryOp::Not, false) => return Ok(self.by_halves(Opcode::VXorB32, Scalar::Const(-1), x)),
-            (
-                UnaryOp::Not
-                | UnaryOp::Sqrt
-                | UnaryOp::Reciprocal
-                | UnaryOp::Floor
-                | UnaryOp::Ceil
-                | UnaryOp::Trunc
-                | UnaryOp::RoundEven
-                | UnaryOp::Round
-                | UnaryOp::Exp
-                | UnaryOp::Exp2
-                | UnaryOp::Log2
-                | UnaryOp::Tanh
-                | UnaryOp::Rsqrt
-                | UnaryOp::Cbrt
-                | UnaryOp::Log
-                | UnaryOp::Log10
-                | UnaryOp::Log1p
-                | UnaryOp::Expm1
-                | UnaryOp::Sin
-                | UnaryOp::Cos
-                | UnaryOp::Sinh
-                | UnaryOp::Cosh
-                | UnaryOp::Erf
-                | UnaryOp::Sigmoid
-                | UnaryOp::Silu
-                | UnaryOp::Gelu
-                | UnaryOp::GeluTanh,
-                _,
-            ) => return Err(Diagnostic::bug("an operation that its dtype lacks")),
+            // The rows of the others do not admit 64 bits.
+            _ => return Err(Diagnostic::bug("an operation that its dtype lacks")),
         };
         Ok(self.wide_op(opcode, [x], 0))
     }
@@ -268,19 +240,8 @@ impl ArithmeticLayer<'_> {
             (BinaryOp::Div, false) => self.divide_longs(a, b),
             (BinaryOp::FloorDiv, false) => self.floor_divide_longs(a, b),
             (BinaryOp::Rem, false) => self.long_remainder(a, b),
-            (
-                BinaryOp::And
-                | BinaryOp::Or
-                | BinaryOp::Xor
-                | BinaryOp::ShiftLeft
-                | BinaryOp::ShiftRight
-                | BinaryOp::FloorDiv
-                | BinaryOp::Rem,
-                true,
-            )
-            | (BinaryOp::Pow | BinaryOp::Atan2, _) => {
-                return Err(Diagnostic::bug("an operation that its dtype lacks"));
-            }
+            // The rows of the others do not admit 64 bits.
+            _ => return Err(Diagnostic::bug("an operation that its dtype lacks")),
         })
     }
 

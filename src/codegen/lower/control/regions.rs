@@ -8,7 +8,7 @@ use crate::ir::diagnostic::{Diagnostic, Kind};
 use crate::ir::mapping::Mapping;
 use crate::ir::node::*;
 use crate::ir::nodes::ExpandedNodeItem;
-use crate::ir::op::OpClass;
+use crate::ir::op::{AlongDimOp, CarriedOp, ConstantOp, ElementWiseOp, OpFamily, OrderOp, RegionOp};
 
 /// The most virtual registers: those that the allocator adds need numbers as well.
 const MAX_REGISTERS: usize = 1 << 20;
@@ -28,7 +28,7 @@ impl ControlLayer<'_> {
             let start = self.emitter.mark().inst;
             self.node(node, &expanded)?;
             self.emitter.note_node(node, start);
-            if is_product(expanded.op) {
+            if expanded.op.is_product() {
                 self.emitter.write_next_late();
             }
             if self.emitter.body.registers.len() > MAX_REGISTERS {
@@ -46,7 +46,7 @@ impl ControlLayer<'_> {
 
     /// True if a node may come before writes to LDS that were put off.
     fn may_precede_writes(&self, node: &ExpandedNodeItem) -> Result<bool, Diagnostic> {
-        if self.emitter.late.is_empty() || is_product(node.op) {
+        if self.emitter.late.is_empty() || node.op.is_product() {
             return Ok(true);
         }
         if *node.op != Op::Read || self.kernel.world.get::<Mapping>(node.expansion()?.logical).is_some() {
@@ -58,64 +58,86 @@ impl ControlLayer<'_> {
 
     fn node(&mut self, node: Entity, expanded: &ExpandedNodeItem) -> Result<(), Diagnostic> {
         let (op, operands) = (*expanded.op, &expanded.operands.0[..]);
+        match op.family() {
+            OpFamily::Declaration(_) => Ok(()),
+            OpFamily::Constant(constant) => self.constant(node, expanded, constant),
+            OpFamily::Access(_) => self.access(node, expanded),
+            OpFamily::ElementWise(ElementWiseOp::Decode(decoding)) => {
+                self.decode(node, expanded.expansion()?, decoding, operands)
+            }
+            OpFamily::ElementWise(ElementWiseOp::Encode(dtype)) => {
+                self.encode(node, expanded.expansion()?, dtype, operands)
+            }
+            OpFamily::ElementWise(element_wise) => {
+                self.elementwise(node, expanded.expansion()?, (op, element_wise), operands)
+            }
+            OpFamily::Rearrangement(_) => self.rearrange(node, expanded.expansion()?, operands),
+            OpFamily::Contraction(product) => match product.choice() {
+                MmaChoice::Explicit(mma) => self.mma(node, mma, expanded.expansion()?.slice, operands),
+                MmaChoice::Kernel | MmaChoice::Shape(_) => Err(Diagnostic::bug("an mma without instruction")),
+            },
+            OpFamily::AlongDim(AlongDimOp::Reduce(reduction)) => {
+                self.reduce(node, expanded.expansion()?, reduction, operands)
+            }
+            OpFamily::AlongDim(AlongDimOp::Scan(scan)) => {
+                self.scan(node, expanded.expansion()?, scan, operands)
+            }
+            OpFamily::AlongDim(AlongDimOp::Sort(_)) => {
+                Err(Diagnostic::bug("a sort that no pass has made a network of"))
+            }
+            OpFamily::Region(region) => self.whole_region(node, region, operands),
+            // Their places are set together with their loop.
+            OpFamily::Carried(CarriedOp::IterArg(_)) => Ok(()),
+            OpFamily::Carried(CarriedOp::LoopResult(number)) => self.loop_result(node, number, operands),
+            OpFamily::Order(order) => self.order(order, operands),
+        }
+    }
+
+    /// A region with what stands before and after its nodes.
+    fn whole_region(&mut self, node: Entity, op: RegionOp, operands: &[Entity]) -> Result<(), Diagnostic> {
         match op {
-            Op::Iterate(axis) => {
+            RegionOp::Iterate(axis) => {
                 if let Some(entered) = self.enter_loop(node, axis, operands)? {
                     self.region(node)?;
                     self.leave_loop(node, entered)?;
                 }
                 Ok(())
             }
-            Op::Pipeline(axis) => {
+            RegionOp::Pipeline(axis) => {
                 let entered = self.enter_pipeline(node, axis, operands)?;
                 self.region(node)?;
                 self.leave_loop(node, entered)
             }
-            Op::Conditional | Op::While => {
+            RegionOp::Conditional | RegionOp::While => {
+                let op = if op == RegionOp::While { Op::While } else { Op::Conditional };
                 let entered = self.enter_condition(node, op, operands)?;
                 self.region(node)?;
                 self.leave_condition(node, entered)
             }
-            // Their places are set together with their loop.
-            Op::IterArg(_) => Ok(()),
-            Op::LoopResult(number) => self.loop_result(node, number, operands),
-            Op::Read | Op::Write | Op::Atomic(_) | Op::GlobalToShared => self.access(node, expanded),
-            Op::Mma(MmaChoice::Explicit(mma)) | Op::ScaledMma(MmaChoice::Explicit(mma)) => {
-                let slice = expanded.expansion()?.slice;
-                self.mma(node, mma, slice, operands)
-            }
-            Op::Barrier => {
-                self.emitter.op(Opcode::SBarrier, &[]);
-                Ok(())
-            }
-            Op::Control(control) => {
-                self.synchronize(control);
-                Ok(())
-            }
-            Op::SetSymbol(symbol) => self.set_symbol(symbol, operands[0]),
-            Op::SelfIndex(dim) => self.self_index(node, expanded.expansion()?, dim),
-            Op::Size(dim) => self.size(node, dim),
-            Op::WorkgroupId(axis) => self.workgroup_id(node, axis),
-            Op::Iteration(dim) => self.iteration(node, expanded.expansion()?, dim),
-            Op::Rearrange => self.rearrange(node, expanded.expansion()?, operands),
-            Op::Reduce(reduction) => self.reduce(node, expanded.expansion()?, reduction, operands),
-            Op::Scan(scan) => self.scan(node, expanded.expansion()?, scan, operands),
-            Op::Decode(decoding) => self.decode(node, expanded.expansion()?, decoding, operands),
-            Op::Encode(dtype) => self.encode(node, expanded.expansion()?, dtype, operands),
-            Op::Sort(_) => Err(Diagnostic::bug("a sort that no pass has made a network of")),
-            Op::Memory | Op::Scalar | Op::Allocate => Ok(()),
-            Op::Mma(MmaChoice::Kernel | MmaChoice::Shape(_))
-            | Op::ScaledMma(MmaChoice::Kernel | MmaChoice::Shape(_)) => {
-                Err(Diagnostic::bug("an mma without instruction"))
-            }
-            Op::Register(_)
-            | Op::Unary(_)
-            | Op::Binary(_)
-            | Op::Ternary(_)
-            | Op::Compare(_)
-            | Op::Select
-            | Op::Convert(_)
-            | Op::Broadcast => self.elementwise(node, expanded.expansion()?, op, operands),
+        }
+    }
+
+    fn order(&mut self, op: OrderOp, operands: &[Entity]) -> Result<(), Diagnostic> {
+        match op {
+            OrderOp::Barrier => self.emitter.op(Opcode::SBarrier, &[]),
+            OrderOp::Control(control) => self.synchronize(control),
+            OrderOp::SetSymbol(symbol) => return self.set_symbol(symbol, operands[0]),
+        }
+        Ok(())
+    }
+
+    fn constant(
+        &mut self,
+        node: Entity,
+        expanded: &ExpandedNodeItem,
+        op: ConstantOp,
+    ) -> Result<(), Diagnostic> {
+        match op {
+            ConstantOp::Register(constant) => self.register(node, expanded.expansion()?, constant),
+            ConstantOp::SelfIndex(dim) => self.self_index(node, expanded.expansion()?, dim),
+            ConstantOp::Size(dim) => self.size(node, dim),
+            ConstantOp::WorkgroupId(axis) => self.workgroup_id(node, axis),
+            ConstantOp::Iteration(dim) => self.iteration(node, expanded.expansion()?, dim),
         }
     }
 
@@ -127,9 +149,4 @@ impl ControlLayer<'_> {
         self.set_place(node, place);
         Ok(())
     }
-}
-
-/// True for products of matrices.
-pub(crate) fn is_product(op: &Op) -> bool {
-    op.row().class == OpClass::Contraction
 }

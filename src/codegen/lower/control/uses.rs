@@ -22,7 +22,7 @@ impl ControlLayer<'_> {
         for &node in &self.get::<Body>(region)?.0 {
             size = size.max(node.index_u32() as usize + 1);
             let expanded = self.first_seen(node)?;
-            self.kernel.multiplies |= matches!(expanded.op, Op::Mma(_) | Op::ScaledMma(_));
+            self.kernel.multiplies |= expanded.op.is_product();
             self.count_all(&expanded.operands.0);
             if expanded.body.is_some() {
                 self.count_all(&self.get::<Yields>(node)?.0);

@@ -12,26 +12,64 @@ use crate::codegen::lower::emit::emitter::Scalar;
 use crate::codegen::lower::values::places::{Matching, ValuePlace};
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::node::{Op, *};
+use crate::ir::op::ElementWiseOp;
 use crate::ir::types::DType;
 use crate::passes::loops::expand::Expansion;
 
+/// An element-wise node whose elements are computed one by one.
+#[derive(Copy, Clone)]
+struct ElementwiseNode<'o> {
+    logical: Entity,
+    op: ElementWiseOp,
+    operands: &'o [Entity],
+    /// The dtypes of the numbers that it takes and gives.
+    from: DType,
+    to: DType,
+}
+
+impl<'o> ElementwiseNode<'o> {
+    /// The operands whose elements are numbers: a condition is a mask of lanes.
+    fn values(&self) -> &'o [Entity] {
+        match self.op {
+            ElementWiseOp::Select => &self.operands[1..],
+            ElementWiseOp::Convert(Conversion::Cast) if self.from == DType::I1 => &[],
+            ElementWiseOp::Unary(_)
+            | ElementWiseOp::Binary(_)
+            | ElementWiseOp::Ternary(_)
+            | ElementWiseOp::Convert(_)
+            | ElementWiseOp::Broadcast => self.operands,
+            ElementWiseOp::Compare(_) | ElementWiseOp::Decode(_) | ElementWiseOp::Encode(_) => &[],
+        }
+    }
+
+    fn is_wide(&self) -> bool {
+        self.from.bits() == 64 || self.to.bits() == 64
+    }
+}
+
 impl OperationLayer<'_> {
+    /// A constant. Type inference has judged it.
+    pub(crate) fn register(
+        &mut self,
+        node: Entity,
+        expansion: Expansion,
+        constant: Constant,
+    ) -> Result<(), Diagnostic> {
+        let dtype = self.logical_dtype(expansion.logical)?;
+        let bits = constant.bits(dtype)?;
+        self.set_place(node, ValuePlace::Constant(repeated(bits, dtype)));
+        Ok(())
+    }
+
     /// One element-wise node.
     pub(crate) fn elementwise(
         &mut self,
         node: Entity,
         expansion: Expansion,
-        op: Op,
+        (op, element_wise): (Op, ElementWiseOp),
         operands: &[Entity],
     ) -> Result<(), Diagnostic> {
-        let ty = self.get::<ValueType>(expansion.logical)?;
-        let dtype = ty.dtype.ok_or_else(|| Diagnostic::bug("a value without dtype"))?;
-        if let Op::Register(constant) = op {
-            // Type inference has judged the constant.
-            let bits = constant.bits(dtype)?;
-            self.set_place(node, ValuePlace::Constant(repeated(bits, dtype)));
-            return Ok(());
-        }
+        let dtype = self.logical_dtype(expansion.logical)?;
         let elements = self.elements(expansion.logical);
         if self.in_halves(node, expansion.logical, (op, dtype), operands, elements)? {
             return Ok(());
@@ -54,28 +92,31 @@ impl OperationLayer<'_> {
         let from = self.logical_dtype(
             *operands.last().ok_or_else(|| Diagnostic::bug("an operation without operands"))?,
         )?;
-        let values = match op {
-            Op::Select => &operands[1..],
-            Op::Convert(Conversion::Cast) if from == DType::I1 => &[],
-            Op::Unary(_) | Op::Binary(_) | Op::Ternary(_) | Op::Convert(_) | Op::Broadcast => operands,
-            Op::SelfIndex(_) | Op::Size(_) | Op::Rearrange | Op::Reduce(_) | Op::Scan(_) | Op::Sort(_) => &[],
-            Op::WorkgroupId(_) | Op::Iteration(_) | Op::Decode(_) | Op::Encode(_) => &[],
-            Op::Memory | Op::Scalar | Op::Allocate => &[],
-            Op::Read | Op::Write | Op::Atomic(_) | Op::GlobalToShared | Op::Mma(_) | Op::ScaledMma(_) => &[],
-            Op::Iterate(_) | Op::Pipeline(_) | Op::IterArg(_) | Op::LoopResult(_) => &[],
-            Op::Conditional | Op::While => &[],
-            Op::Register(_) | Op::Compare(_) | Op::Barrier | Op::Control(_) => &[],
-            Op::SetSymbol(_) => &[],
-        };
+        let whole =
+            ElementwiseNode { logical: expansion.logical, op: element_wise, operands, from, to: dtype };
+        let beside_products = self.kernel.multiplies && !self.loops.is_empty();
+        let pairs = !beside_products && self.may_pair_elements(op, [from, dtype], elements);
+        let value = self.element_by_element(whole, elements, pairs)?;
+        self.set_place(node, ValuePlace::Registers(value));
+        Ok(())
+    }
+
+    /// The registers of a node, one element after the other; `pairs` says that neighbours may share
+    /// instructions.
+    fn element_by_element(
+        &mut self,
+        whole: ElementwiseNode,
+        elements: u32,
+        mut pairs: bool,
+    ) -> Result<Operand, Diagnostic> {
+        let values = whole.values();
         let matchings: Result<SmallVec<[Matching; 3]>, Diagnostic> =
-            values.iter().map(|&operand| self.matching(expansion.logical, operand)).collect();
+            values.iter().map(|&operand| self.matching(whole.logical, operand)).collect();
         let matchings = matchings?;
         // Elements that fill a register are computed in place; others are packed at the end.
-        let width = dtype.bytes() / 4;
+        let width = whole.to.bytes() / 4;
         let value = (width > 0).then(|| self.emitter.vgpr(width * elements));
         let mut results: SmallVec<[Operand; 16]> = SmallVec::new();
-        let beside_products = self.kernel.multiplies && !self.loops.is_empty();
-        let mut pairs = !beside_products && self.may_pair_elements(op, [from, dtype], elements);
         if pairs {
             values.iter().for_each(|&operand| self.finish(operand));
         }
@@ -85,38 +126,14 @@ impl OperationLayer<'_> {
             starts[at as usize % 2] = mark;
             let mut inputs: SmallVec<[Scalar; 3]> = SmallVec::new();
             for (&operand, matching) in values.iter().zip(&matchings) {
-                inputs.push(self.element(operand, matching.element(at), from)?);
+                inputs.push(self.element(operand, matching.element(at), whole.from)?);
             }
             // One operand of two-operand arithmetic may be an SGPR; everything else takes VGPRs.
-            let most_uniform = usize::from(matches!(op, Op::Binary(_)));
-            let is_wide = from.bits() == 64 || dtype.bits() == 64;
-            if !is_wide {
+            if !whole.is_wide() {
+                let most_uniform = usize::from(matches!(whole.op, ElementWiseOp::Binary(_)));
                 self.limit_uniform(&mut inputs, most_uniform);
             }
-            let result = match (op, inputs.as_slice()) {
-                (Op::Unary(op), &[x]) if is_wide => self.wide_unary(op, x, from)?,
-                (Op::Unary(op), &[x]) => self.unary(op, x, from)?,
-                (Op::Binary(op), &[a, b]) => self.binary(op, a, b, from)?,
-                (Op::Ternary(op), &[a, b, c]) if is_wide => self.wide_ternary(op, [a, b, c]),
-                (Op::Ternary(op), &[a, b, c]) => self.ternary(op, [a, b, c]),
-                (Op::Convert(Conversion::Cast), &[x]) if is_wide => self.wide_cast(x, from, dtype),
-                (Op::Convert(Conversion::Cast), &[x]) => self.cast(x, from, dtype),
-                (Op::Broadcast, &[x]) => self.in_vectors(x, dtype),
-                (Op::Convert(Conversion::Cast), &[]) => {
-                    let mask = self.matching(expansion.logical, operands[0])?.element(at);
-                    let one = match (dtype.is_float(), dtype.bits()) {
-                        (true, 64) => 1f64.to_bits() as i64,
-                        (true, _) => i64::from(1f32.to_bits()),
-                        (false, _) => 1,
-                    };
-                    self.select(operands[0], mask, [Scalar::Const(one), Scalar::ZERO], dtype)?
-                }
-                (Op::Select, &[yes, no]) => {
-                    let mask = self.matching(expansion.logical, operands[0])?.element(at);
-                    self.select(operands[0], mask, [yes, no], dtype)?
-                }
-                _ => return Err(Diagnostic::bug("an element-wise operation without its operands")),
-            };
+            let result = self.computed(&whole, at, &inputs)?;
             match value {
                 Some(value) => {
                     // A copy of a uniform value is kept for its other uses.
@@ -130,9 +147,49 @@ impl OperationLayer<'_> {
                 pairs = self.pair_elements(starts, elements / 2, results.last_mut());
             }
         }
-        let value = value.unwrap_or_else(|| self.packed(&results, dtype));
-        self.set_place(node, ValuePlace::Registers(value));
-        Ok(())
+        Ok(value.unwrap_or_else(|| self.packed(&results, whole.to)))
+    }
+
+    /// One element of a node.
+    fn computed(
+        &mut self,
+        whole: &ElementwiseNode,
+        at: u32,
+        inputs: &[Scalar],
+    ) -> Result<Operand, Diagnostic> {
+        let (is_wide, from, to) = (whole.is_wide(), whole.from, whole.to);
+        Ok(match (whole.op, inputs) {
+            (ElementWiseOp::Unary(op), &[x]) if is_wide => self.wide_unary(op, x, from)?,
+            (ElementWiseOp::Unary(op), &[x]) => self.unary(op, x, from)?,
+            (ElementWiseOp::Binary(op), &[a, b]) => self.binary(op, a, b, from)?,
+            (ElementWiseOp::Ternary(op), &[a, b, c]) if is_wide => self.wide_ternary(op, [a, b, c]),
+            (ElementWiseOp::Ternary(op), &[a, b, c]) => self.ternary(op, [a, b, c]),
+            (ElementWiseOp::Convert(Conversion::Cast), &[x]) if is_wide => self.wide_cast(x, from, to),
+            (ElementWiseOp::Convert(Conversion::Cast), &[x]) => self.cast(x, from, to),
+            (ElementWiseOp::Broadcast, &[x]) => self.in_vectors(x, to),
+            (ElementWiseOp::Convert(Conversion::Cast), &[]) => {
+                let one = match (to.is_float(), to.bits()) {
+                    (true, 64) => 1f64.to_bits() as i64,
+                    (true, _) => i64::from(1f32.to_bits()),
+                    (false, _) => 1,
+                };
+                self.chosen(whole, at, [Scalar::Const(one), Scalar::ZERO])?
+            }
+            (ElementWiseOp::Select, &[yes, no]) => self.chosen(whole, at, [yes, no])?,
+            _ => return Err(Diagnostic::bug("an element-wise operation without its operands")),
+        })
+    }
+
+    /// One of two numbers, by the mask that is the first operand.
+    fn chosen(
+        &mut self,
+        whole: &ElementwiseNode,
+        at: u32,
+        numbers: [Scalar; 2],
+    ) -> Result<Operand, Diagnostic> {
+        let condition = whole.operands[0];
+        let mask = self.matching(whole.logical, condition)?.element(at);
+        self.select(condition, mask, numbers, whole.to)
     }
 
     /// A node whose registers are those of its operand.

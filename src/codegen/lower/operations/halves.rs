@@ -30,38 +30,24 @@ enum HalvesCode {
 /// Bits of the signs of two elements.
 const SIGNS: u32 = 0x8000_8000;
 
+/// The arithmetic of f16 on both elements of a register; the rest is done element by element.
+const F16_CODE: [(Op, HalvesCode); 8] = [
+    (Op::Binary(BinaryOp::Add), HalvesCode::Packed(Opcode::VPkAddF16, 0)),
+    (Op::Binary(BinaryOp::Sub), HalvesCode::Packed(Opcode::VPkAddF16, 0b10)),
+    (Op::Binary(BinaryOp::Mul), HalvesCode::Packed(Opcode::VPkMulF16, 0)),
+    (Op::Binary(BinaryOp::Min), HalvesCode::Packed(Opcode::VPkMinF16, 0)),
+    (Op::Binary(BinaryOp::Max), HalvesCode::Packed(Opcode::VPkMaxF16, 0)),
+    (Op::Ternary(TernaryOp::Fma), HalvesCode::Packed(Opcode::VPkFmaF16, 0)),
+    (Op::Unary(UnaryOp::Neg), HalvesCode::Bits(Opcode::VXorB32, SIGNS)),
+    (Op::Unary(UnaryOp::Abs), HalvesCode::Bits(Opcode::VAndB32, !SIGNS)),
+];
+
 fn halves_code(op: Op, dtype: DType) -> Option<HalvesCode> {
-    use HalvesCode::{Bits, Packed, Places};
-    if let (Op::Broadcast, 16) = (op, dtype.bits()) {
-        return Some(Places);
+    match (op, dtype) {
+        (Op::Broadcast, dtype) if dtype.bits() == 16 => Some(HalvesCode::Places),
+        (op, DType::F16) => F16_CODE.iter().find(|(known, _)| *known == op).map(|(_, code)| *code),
+        _ => None,
     }
-    if dtype != DType::F16 {
-        return None;
-    }
-    if let Op::Ternary(TernaryOp::Fma) = op {
-        return Some(Packed(Opcode::VPkFmaF16, 0));
-    }
-    if let Op::Binary(op) = op {
-        return match op {
-            BinaryOp::Add => Some(Packed(Opcode::VPkAddF16, 0)),
-            BinaryOp::Sub => Some(Packed(Opcode::VPkAddF16, 0b10)),
-            BinaryOp::Mul => Some(Packed(Opcode::VPkMulF16, 0)),
-            BinaryOp::Min => Some(Packed(Opcode::VPkMinF16, 0)),
-            BinaryOp::Max => Some(Packed(Opcode::VPkMaxF16, 0)),
-            BinaryOp::Div
-            | BinaryOp::FloorDiv
-            | BinaryOp::Rem
-            | BinaryOp::Pow
-            | BinaryOp::Atan2
-            | BinaryOp::And
-            | BinaryOp::Or
-            | BinaryOp::Xor
-            | BinaryOp::ShiftLeft
-            | BinaryOp::ShiftRight => None,
-        };
-    }
-    let bits = [(UnaryOp::Neg, Bits(Opcode::VXorB32, SIGNS)), (UnaryOp::Abs, Bits(Opcode::VAndB32, !SIGNS))];
-    bits.into_iter().find(|(unary, _)| op == Op::Unary(*unary)).map(|(_, code)| code)
 }
 
 /// Where the elements of an operand are.

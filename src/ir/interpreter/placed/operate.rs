@@ -16,6 +16,9 @@ use crate::ir::diagnostic::{Diagnostic, Kind};
 use crate::ir::facts::{Expansion, FoldsMasked, PaddedFactors, TurnedUnits};
 use crate::ir::layout::{Dim, Layout, Mma, Mode, Place, SCALED_BLOCK, Source};
 use crate::ir::node::*;
+use crate::ir::op::{
+    AccessOp, AlongDimOp, ConstantOp, ContractionOp, DeclarationOp, ElementWiseOp, OpFamily,
+};
 use crate::ir::types::DType;
 use smallvec::SmallVec;
 
@@ -80,117 +83,199 @@ impl Machine<'_> {
         group: &mut RunningGroup,
     ) -> Result<(), Diagnostic> {
         let operands = &*self.get::<Operands>(node)?.0;
-        let value = match (*self.get::<Op>(node)?, operands) {
-            (Op::SetSymbol(_), [_]) => return Ok(()),
-            (Op::Memory | Op::Allocate | Op::Barrier | Op::Control(_), []) => return Ok(()),
-            (Op::Register(constant), []) => {
-                let dtype =
-                    self.get::<ValueType>(node)?.dtype.ok_or_else(|| bug("a constant without dtype"))?;
-                self.splat(node, constant.bits(dtype)?)?
+        let op = *self.get::<Op>(node)?;
+        let value = match op.family() {
+            OpFamily::Declaration(DeclarationOp::Memory | DeclarationOp::Allocate) | OpFamily::Order(_) => {
+                return Ok(());
             }
-            (Op::SelfIndex(dim), []) => self.self_index(node, dim, frame, wave, group)?,
-            (Op::Size(dim), []) => self.splat(node, self.size(dim)? as u32 as u64)?,
-            (Op::WorkgroupId(axis), []) => {
-                self.splat(node, group.id.get(axis as usize).copied().unwrap_or(0).into())?
-            }
-            (Op::Iteration(dim), []) => {
-                let number = self.frames[frame].tile_of(dim, self.iteration_of(node));
-                self.splat(node, number.ok_or_else(|| bug("an iteration of no loop"))? as u32 as u64)?
-            }
-            (Op::Broadcast, &[x]) => self.operand(node, x, wave)?,
-            (Op::Rearrange, _) => self.rearrange(node, wave)?,
-            (Op::Reduce(reduction), _) => {
-                self.reduce(node, reduction, wave.number, &[&*wave], (frame, group))?
-            }
-            (Op::Scan(scan), _) => self.scan(node, scan, wave.number, &[&*wave])?,
-            (Op::Scalar, []) => {
+            OpFamily::Declaration(DeclarationOp::Scalar) => {
                 let scalar = self.by_node.get(node).and_then(|&at| self.memories[at].bits.first());
                 self.splat(node, *scalar.ok_or_else(|| bug("a scalar without value"))?)?
             }
-            (Op::Read, &[memory]) if let Some(turned) = self.fact::<TurnedUnits>(node) => {
-                self.read_turned(node, turned, memory, frame, wave, group)?
+            OpFamily::Constant(op) => self.constant(node, op, frame, wave, group)?,
+            OpFamily::Access(op) => match self.access(node, (op, operands), frame, wave, group)? {
+                Some(value) => value,
+                None => return Ok(()),
+            },
+            OpFamily::ElementWise(ElementWiseOp::Decode(decoding)) => {
+                self.decode(node, (decoding, operands), frame, wave, group)?
             }
-            (Op::Read, &[.., memory]) => self.read(node, memory, frame, wave, group)?,
-            (Op::Write, &[value, .., memory]) => {
-                return self.write(node, value, memory, frame, wave, group);
+            OpFamily::ElementWise(op) => self.element_wise(node, op, operands, wave)?,
+            OpFamily::Rearrangement(_) => self.rearrange(node, wave)?,
+            OpFamily::Contraction(op) => self.product(node, (op, operands), frame, wave, group)?,
+            OpFamily::AlongDim(AlongDimOp::Reduce(reduction)) => {
+                self.reduce(node, reduction, wave.number, &[&*wave], (frame, group))?
             }
-            (Op::Atomic(op), &[first, .., memory]) => {
-                let last = operands.get(op.values() - 1).copied().unwrap_or(first);
-                self.atomic(node, op, ([first, last], memory), frame, wave, group)?
+            OpFamily::AlongDim(AlongDimOp::Scan(scan)) => self.scan(node, scan, wave.number, &[&*wave])?,
+            OpFamily::AlongDim(AlongDimOp::Sort(_)) | OpFamily::Region(_) | OpFamily::Carried(_) => {
+                return Err(misfit());
             }
-            (Op::GlobalToShared, &[memory, buffer]) => {
-                let loaded = self.read(node, memory, frame, wave, group)?;
-                return self.put(node, &loaded, buffer, frame, wave, group);
-            }
-            (Op::Mma(choice), &[lhs, rhs, acc]) => {
-                self.mma(node, choice, [lhs, rhs, acc], None, wave, (frame, group))?
-            }
-            (Op::ScaledMma(choice), &[lhs, rhs, acc, lhs_scale, rhs_scale]) => {
-                let scales = Some([lhs_scale, rhs_scale]);
-                self.mma(node, choice, [lhs, rhs, acc], scales, wave, (frame, group))?
-            }
-            (Op::Unary(op), &[x]) => {
-                let x = self.operand(node, x, wave)?;
-                let data = arithmetic::unary(op, &data_of(x.dtype, &x.bits));
-                made(x.clone(), data, x.defined)?
-            }
-            (Op::Convert(op), &[x]) => {
-                let to = self.get::<ValueType>(node)?.dtype.ok_or_else(|| bug("a cast to nothing"))?;
-                let x = self.operand(node, x, wave)?;
-                let data = arithmetic::convert(op, &data_of(x.dtype, &x.bits), to);
-                made(x.clone(), data, x.defined)?
-            }
-            (Op::Decode(decoding), &[codes, scales]) => {
-                let to = self.get::<ValueType>(node)?.dtype.ok_or_else(|| bug("numbers of no dtype"))?;
-                let places = match decoding.along {
-                    Some(dim) => self.self_index(node, dim, frame, wave, group)?.bits,
-                    None => Vec::new(),
-                };
-                let [codes, scales] = self.pair(node, [codes, scales], wave)?;
-                let [x, y] = [&codes, &scales].map(|f| data_of(f.dtype, &f.bits));
-                let defined = both(&codes, &scales);
-                let numbers = encoding::decode(decoding.form, &x, &y, &places, to);
-                made(codes, numbers, defined)?
-            }
-            (Op::Encode(dtype), &[x]) => {
-                let x = self.operand(node, x, wave)?;
-                let data = encoding::encode(&data_of(x.dtype, &x.bits), dtype);
-                made(x.clone(), data, x.defined)?
-            }
-            (Op::Binary(op), &[x, y]) => {
-                let [x, y] = self.pair(node, [x, y], wave)?;
-                let data = arithmetic::binary(op, &data_of(x.dtype, &x.bits), &data_of(y.dtype, &y.bits));
-                let defined = both(&x, &y);
-                made(x, data, defined)?
-            }
-            (Op::Ternary(op), &[x, y, z]) => {
-                let [x, y] = self.pair(node, [x, y], wave)?;
-                let z = self.operand(node, z, wave)?;
-                let [a, b, c] = [&x, &y, &z].map(|f| data_of(f.dtype, &f.bits));
-                let data = arithmetic::ternary(op, &a, &b, &c);
-                let defined = both(&x, &y).into_iter().zip(&z.defined).map(|(xy, z)| xy && *z).collect();
-                made(x, data, defined)?
-            }
-            (Op::Compare(predicate), &[x, y]) => {
-                let [x, y] = self.pair(node, [x, y], wave)?;
-                let (left, right) = (data_of(x.dtype, &x.bits), data_of(y.dtype, &y.bits));
-                let defined = both(&x, &y);
-                made(x, arithmetic::comparison(predicate, &left, &right), defined)?
-            }
-            (Op::Select, &[condition, yes, no]) => {
-                let condition = self.operand(node, condition, wave)?;
-                let [yes, no] = self.pair(node, [yes, no], wave)?;
-                let [c, y, n] = [&condition, &yes, &no].map(|f| data_of(f.dtype, &f.bits));
-                let data = arithmetic::select(&c, &y, &n);
-                let chosen =
-                    |at: usize| if condition.bits[at] != 0 { yes.defined[at] } else { no.defined[at] };
-                let defined = (0..yes.len()).map(|at| condition.defined[at] && chosen(at)).collect();
-                made(yes, data, defined)?
-            }
-            _ => return Err(bug("an operation with operands that it does not take")),
         };
         wave.values[node] = Some(Rc::new(value));
         Ok(())
+    }
+
+    fn constant(
+        &self,
+        node: Entity,
+        op: ConstantOp,
+        frame: usize,
+        wave: &PlacedWave,
+        group: &RunningGroup,
+    ) -> Result<Fragment, Diagnostic> {
+        let bits = match op {
+            ConstantOp::Register(constant) => {
+                let dtype = self.get::<ValueType>(node)?.dtype;
+                constant.bits(dtype.ok_or_else(|| bug("a constant without dtype"))?)?
+            }
+            ConstantOp::SelfIndex(dim) => return self.self_index(node, dim, frame, wave, group),
+            ConstantOp::Size(dim) => self.size(dim)? as u32 as u64,
+            ConstantOp::WorkgroupId(axis) => group.id.get(axis as usize).copied().unwrap_or(0).into(),
+            ConstantOp::Iteration(dim) => {
+                let number = self.frames[frame].tile_of(dim, self.iteration_of(node));
+                number.ok_or_else(|| bug("an iteration of no loop"))? as u32 as u64
+            }
+        };
+        self.splat(node, bits)
+    }
+
+    /// What an access reads, if it has a result.
+    fn access(
+        &mut self,
+        node: Entity,
+        (op, operands): (AccessOp, &[Entity]),
+        frame: usize,
+        wave: &mut PlacedWave,
+        group: &mut RunningGroup,
+    ) -> Result<Option<Fragment>, Diagnostic> {
+        match (op, operands) {
+            (AccessOp::Read, &[memory]) if let Some(turned) = self.fact::<TurnedUnits>(node) => {
+                self.read_turned(node, turned, memory, frame, wave, group).map(Some)
+            }
+            (AccessOp::Read, &[.., memory]) => self.read(node, memory, frame, wave, group).map(Some),
+            (AccessOp::Write, &[value, .., memory]) => {
+                self.write(node, value, memory, frame, wave, group).map(|()| None)
+            }
+            (AccessOp::Atomic(op), &[first, .., memory]) => {
+                let last = operands.get(op.values() - 1).copied().unwrap_or(first);
+                self.atomic(node, op, ([first, last], memory), frame, wave, group).map(Some)
+            }
+            (AccessOp::GlobalToShared, &[memory, buffer]) => {
+                let loaded = self.read(node, memory, frame, wave, group)?;
+                self.put(node, &loaded, buffer, frame, wave, group).map(|()| None)
+            }
+            _ => Err(misfit()),
+        }
+    }
+
+    fn product(
+        &self,
+        node: Entity,
+        (op, operands): (ContractionOp, &[Entity]),
+        frame: usize,
+        wave: &PlacedWave,
+        group: &RunningGroup,
+    ) -> Result<Fragment, Diagnostic> {
+        let (factors, scales) = match *operands {
+            [lhs, rhs, acc] => ([lhs, rhs, acc], None),
+            [lhs, rhs, acc, lhs_scale, rhs_scale] => ([lhs, rhs, acc], Some([lhs_scale, rhs_scale])),
+            _ => return Err(misfit()),
+        };
+        self.mma(node, op.choice(), factors, scales, wave, (frame, group))
+    }
+
+    fn decode(
+        &self,
+        node: Entity,
+        (decoding, operands): (Decoding, &[Entity]),
+        frame: usize,
+        wave: &PlacedWave,
+        group: &RunningGroup,
+    ) -> Result<Fragment, Diagnostic> {
+        let &[codes, scales] = operands else { return Err(misfit()) };
+        let to = self.get::<ValueType>(node)?.dtype.ok_or_else(|| bug("numbers of no dtype"))?;
+        let places = match decoding.along {
+            Some(dim) => self.self_index(node, dim, frame, wave, group)?.bits,
+            None => Vec::new(),
+        };
+        let [codes, scales] = self.pair(node, [codes, scales], wave)?;
+        let [x, y] = [&codes, &scales].map(|f| data_of(f.dtype, &f.bits));
+        let defined = both(&codes, &scales);
+        let numbers = encoding::decode(decoding.form, &x, &y, &places, to);
+        made(codes, numbers, defined)
+    }
+
+    fn element_wise(
+        &self,
+        node: Entity,
+        op: ElementWiseOp,
+        operands: &[Entity],
+        wave: &PlacedWave,
+    ) -> Result<Fragment, Diagnostic> {
+        match (op, operands) {
+            (ElementWiseOp::Broadcast, &[x]) => self.operand(node, x, wave),
+            (ElementWiseOp::Unary(op), &[x]) => {
+                let x = self.operand(node, x, wave)?;
+                let data = arithmetic::unary(op, &data_of(x.dtype, &x.bits));
+                made(x.clone(), data, x.defined)
+            }
+            (ElementWiseOp::Convert(op), &[x]) => {
+                let to = self.get::<ValueType>(node)?.dtype.ok_or_else(|| bug("a cast to nothing"))?;
+                let x = self.operand(node, x, wave)?;
+                let data = arithmetic::convert(op, &data_of(x.dtype, &x.bits), to);
+                made(x.clone(), data, x.defined)
+            }
+            (ElementWiseOp::Encode(dtype), &[x]) => {
+                let x = self.operand(node, x, wave)?;
+                let data = encoding::encode(&data_of(x.dtype, &x.bits), dtype);
+                made(x.clone(), data, x.defined)
+            }
+            (ElementWiseOp::Binary(op), &[x, y]) => {
+                let [x, y] = self.pair(node, [x, y], wave)?;
+                let data = arithmetic::binary(op, &data_of(x.dtype, &x.bits), &data_of(y.dtype, &y.bits));
+                let defined = both(&x, &y);
+                made(x, data, defined)
+            }
+            (ElementWiseOp::Compare(predicate), &[x, y]) => {
+                let [x, y] = self.pair(node, [x, y], wave)?;
+                let (left, right) = (data_of(x.dtype, &x.bits), data_of(y.dtype, &y.bits));
+                let defined = both(&x, &y);
+                made(x, arithmetic::comparison(predicate, &left, &right), defined)
+            }
+            (ElementWiseOp::Ternary(op), &[x, y, z]) => self.ternary(node, op, [x, y, z], wave),
+            (ElementWiseOp::Select, &[condition, yes, no]) => self.select(node, [condition, yes, no], wave),
+            _ => Err(misfit()),
+        }
+    }
+
+    fn ternary(
+        &self,
+        node: Entity,
+        op: TernaryOp,
+        [x, y, z]: [Entity; 3],
+        wave: &PlacedWave,
+    ) -> Result<Fragment, Diagnostic> {
+        let [x, y] = self.pair(node, [x, y], wave)?;
+        let z = self.operand(node, z, wave)?;
+        let [a, b, c] = [&x, &y, &z].map(|f| data_of(f.dtype, &f.bits));
+        let data = arithmetic::ternary(op, &a, &b, &c);
+        let defined = both(&x, &y).into_iter().zip(&z.defined).map(|(xy, z)| xy && *z).collect();
+        made(x, data, defined)
+    }
+
+    fn select(
+        &self,
+        node: Entity,
+        [condition, yes, no]: [Entity; 3],
+        wave: &PlacedWave,
+    ) -> Result<Fragment, Diagnostic> {
+        let condition = self.operand(node, condition, wave)?;
+        let [yes, no] = self.pair(node, [yes, no], wave)?;
+        let [c, y, n] = [&condition, &yes, &no].map(|f| data_of(f.dtype, &f.bits));
+        let data = arithmetic::select(&c, &y, &n);
+        let chosen = |at: usize| if condition.bits[at] != 0 { yes.defined[at] } else { no.defined[at] };
+        let defined = (0..yes.len()).map(|at| condition.defined[at] && chosen(at)).collect();
+        made(yes, data, defined)
     }
 
     /// Where in the whole tensor the elements of a wave are.
@@ -644,6 +729,10 @@ fn multiply(
         before.1[at] && rows[batch * m + row] && columns[batch * n + column]
     };
     Ok((after, (0..before.1.len()).map(is_defined).collect()))
+}
+
+fn misfit() -> Diagnostic {
+    bug("an operation with operands that it does not take")
 }
 
 /// A fragment with other elements.

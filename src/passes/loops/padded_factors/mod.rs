@@ -23,10 +23,10 @@ use crate::ir::node_map::NodeMap;
 use crate::ir::nodes::{Bug, Node, NodeItem};
 use crate::ir::op::KernelTraits;
 use crate::ir::op::OpClass;
+use crate::ir::type_rules::contraction::MmaDims;
 use crate::ir::types::DType;
 use crate::ir::walk;
 use crate::passes::PassResult;
-use crate::passes::analysis::product_types::MmaDims;
 use crate::passes::facts::{Expressions, Geometry, PaddedFactors};
 
 /// The pass itself; see the module.

@@ -88,21 +88,14 @@ pub(super) fn made(op: Op, operands: &[(Padding, DType)], to: DType) -> Padding 
     };
     let is = |holds: bool, padding: Padding| if holds { padding } else { Padding::of_dtype(to) };
     if let Op::Binary(op) = op {
-        match op {
-            BinaryOp::Mul => is(zero_product, Padding::Zero),
-            BinaryOp::Add | BinaryOp::Sub => is(zero_product, Padding::Finite),
-            BinaryOp::Min | BinaryOp::Max => is(finite(0) && finite(1), Padding::Finite),
-            BinaryOp::And => is(is_known(0, 0) || is_known(1, 0), Padding::Known(0)),
-            BinaryOp::Or if to == DType::I1 => is(is_known(0, 1) || is_known(1, 1), Padding::Known(1)),
-            BinaryOp::Div
-            | BinaryOp::FloorDiv
-            | BinaryOp::Rem
-            | BinaryOp::Pow
-            | BinaryOp::Atan2
-            | BinaryOp::Or
-            | BinaryOp::Xor
-            | BinaryOp::ShiftLeft
-            | BinaryOp::ShiftRight => Padding::of_dtype(to),
+        match (op, to) {
+            (BinaryOp::Mul, _) => is(zero_product, Padding::Zero),
+            (BinaryOp::Add | BinaryOp::Sub, _) => is(zero_product, Padding::Finite),
+            (BinaryOp::Min | BinaryOp::Max, _) => is(finite(0) && finite(1), Padding::Finite),
+            (BinaryOp::And, _) => is(is_known(0, 0) || is_known(1, 0), Padding::Known(0)),
+            (BinaryOp::Or, DType::I1) => is(is_known(0, 1) || is_known(1, 1), Padding::Known(1)),
+            // Nothing is known of others but their dtype.
+            _ => Padding::of_dtype(to),
         }
     } else if let Op::Ternary(TernaryOp::Fma) = op {
         match zero(2) {

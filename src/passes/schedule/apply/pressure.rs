@@ -47,7 +47,7 @@ impl<'a> LoopValues<'a> {
         for (node, width) in found.nodes.values().zip(width.values_mut()) {
             if let Op::IterArg(_) = node.op {
                 carried += node.registers;
-            } else if !matches!(node.op, Op::Mma(_) | Op::ScaledMma(_)) {
+            } else if !node.op.is_product() {
                 *width = node.registers;
             }
         }

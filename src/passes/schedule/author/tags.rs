@@ -5,6 +5,7 @@ use smallvec::SmallVec;
 
 use crate::ir::node::*;
 use crate::ir::nodes::Bug;
+use crate::ir::op::OpClass;
 use crate::passes::facts::Remainder;
 use crate::passes::schedule::apply::unroll::Rest;
 use crate::passes::schedule::apply::written::TaggedNodes;
@@ -78,8 +79,7 @@ impl<'a> TagIndex<'a> {
             let own = seen.piece(node).logical;
             let in_remainder = in_remainder || (is_region && world.get::<Remainder>(own).is_some());
             // The results and carried values of a loop belong to it.
-            if !matches!(seen.op, Op::IterArg(_) | Op::LoopResult(_) | Op::Memory | Op::Scalar | Op::Allocate)
-            {
+            if !seen.op.is_carried() && seen.op.row().class != OpClass::Declaration {
                 if last.0 != own {
                     *last = (own, self.row_of(world, own));
                 }

@@ -4,7 +4,6 @@ use bevy_ecs::prelude::*;
 
 use super::view::SchedulerView;
 use crate::ir::layout::{Dim, Place as LayoutPlace};
-use crate::ir::node::*;
 use crate::ir::nodes::Bug;
 use crate::passes::loops::expand::Expansion;
 
@@ -23,7 +22,7 @@ pub(crate) fn coordinate(view: SchedulerView, node: Entity, dim: Dim) -> Result<
     let node = view.node(node)?;
     let slice = node.expansion.map_or(0, |e| e.slice);
     if let Some(own) = of(node.expansion) {
-        return Ok((own, if let Op::Mma(_) | Op::ScaledMma(_) = node.op { 0 } else { slice }));
+        return Ok((own, if node.op.is_product() { 0 } else { slice }));
     }
     // The contracted dimension of a product is its operands'.
     for &operand in &node.operands.0 {

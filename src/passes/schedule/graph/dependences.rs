@@ -354,7 +354,7 @@ impl<'a> Finder<'a> {
         let mut elements = (view.root, 0);
         for (&inner, node) in body.iter().zip(seen) {
             let (op, operands, expansion) = (*node.op, &node.operands.0[..], node.piece(inner));
-            if matches!(op, Op::Conditional | Op::While) {
+            if op.runs_under_condition() {
                 return Err(UnsuitableLoop::Conditional);
             }
             if matches!(op, Op::Iterate(_) | Op::Pipeline(_)) {

@@ -6,6 +6,7 @@ use crate::ir::diagnostic::{Diagnostic, Kind, Location};
 use crate::ir::kernel::{DimTable, Locations};
 use crate::ir::node::{Name, *};
 use crate::ir::nodes;
+use crate::ir::op::OpClass;
 use crate::passes::facts::LdsBuffer;
 use crate::passes::loops::expand::Expansion;
 
@@ -45,12 +46,11 @@ pub(crate) fn describe_operation(world: &World, root: Entity, node: Entity) -> S
         Some(Op::Read) => format!("global read{name}"),
         Some(Op::Write) => format!("global write{name}"),
         Some(Op::GlobalToShared) => "load to LDS".to_owned(),
-        Some(Op::Mma(_) | Op::ScaledMma(_)) => "matrix product".to_owned(),
-        Some(Op::Iterate(dim) | Op::Pipeline(dim)) => {
-            format!("loop over {}", world.get::<DimTable>(root).map_or("?", |d| d.name(dim)))
-        }
-        Some(Op::Conditional) => "conditional".to_owned(),
-        Some(Op::While) => "while loop".to_owned(),
+        Some(op) if op.is_product() => "matrix product".to_owned(),
+        Some(op) if op.row().class == OpClass::Region => match op.walks() {
+            Some(dim) => format!("loop over {}", world.get::<DimTable>(root).map_or("?", |d| d.name(dim))),
+            None => op.in_words().to_owned(),
+        },
         Some(Op::Barrier) => "shared memory barrier".to_owned(),
         Some(Op::Control(control)) => control.word().to_owned(),
         Some(Op::IterArg(_)) => "carried value".to_owned(),

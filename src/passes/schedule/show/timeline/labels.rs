@@ -129,7 +129,8 @@ fn name(view: SchedulerView, node: Entity, seen: &ExpandedNodeItem) -> String {
     }
     match (op, seen.memory().ok().and_then(|m| world.get::<Name>(m))) {
         (Op::Read | Op::Write, Some(name)) => name.0.to_string(),
-        (Op::Read | Op::Write | Op::Mma(_) | Op::ScaledMma(_), _) => String::new(),
+        (Op::Read | Op::Write, None) => String::new(),
+        (op, _) if op.is_product() => String::new(),
         _ => NodeType::of(op).map_or("", NodeType::name).to_owned(),
     }
 }
