@@ -18,6 +18,9 @@ use crate::passes::analysis::loop_iterations;
 use crate::passes::facts::{BoundsChecks, Expressions, Geometry, InPlace, PackedElements};
 use crate::runtime::executable::{Assumption, BoundsCheck, LaunchExpressions, Parameter, Size};
 
+/// A symbol and its bounds.
+type BoundedSymbol = (Symbol, (i64, i64));
+
 impl Compilation<'_> {
     /// What a launch has to give, in the order of the arguments; `info` is the code object's description of
     /// them.
@@ -151,9 +154,9 @@ impl Compilation<'_> {
     }
 
     /// Scalars on which iterations depend, with their bounds.
-    fn counted(&self) -> Result<Vec<(Symbol, (i64, i64))>, Diagnostic> {
+    fn counted(&self) -> Result<Vec<BoundedSymbol>, Diagnostic> {
         let (from, geometry) = (&self.fact::<Expressions>()?.0, self.fact::<Geometry>()?);
-        let mut counted: Vec<(Symbol, (i64, i64))> = Vec::new();
+        let mut counted: Vec<BoundedSymbol> = Vec::new();
         let ends = geometry.dims.values().filter_map(|dim| dim.iterations);
         for symbol in ends.flat_map(|(first, end)| [first, end]).flat_map(|e| from.symbols(e)) {
             let is_size = GridSymbol::of(symbol).is_some() || geometry.dynamic.contains(&symbol);

@@ -1,0 +1,99 @@
+//! What instructions take of a wave that is alone on its SIMD.
+
+use crate::codegen::target::{
+    CostKind, DeviceModel, DeviceParameter, LANES, LDS_PORTS, LdsKind, SIMDS, TURN, VectorKind,
+};
+
+/// The unit that an instruction needs.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) enum IssueUnit {
+    /// The matrix core.
+    Matrix,
+    /// The vector ALU.
+    Vector,
+    /// LDS.
+    Lds,
+    /// The way to the caches.
+    Memory,
+    /// None that matters.
+    Other,
+}
+
+/// Times of an instruction in clk, counted from its issue.
+#[derive(Copy, Clone, Debug)]
+pub(crate) struct IssueCost {
+    /// The unit that it needs.
+    pub unit: IssueUnit,
+    /// Until the wave issues the next instruction.
+    pub held: u32,
+    /// Until its unit takes the next one.
+    pub busy: u32,
+    /// Until a vector instruction, and an access of memory, may follow a matrix instruction.
+    pub blocks: [u32; 2],
+    /// Until its result may be used, and until a matrix instruction may accumulate on it.
+    pub results: [u32; 2],
+}
+
+/// Numbers of a device in the form in which costs are made of them.
+#[derive(Copy, Clone, Debug)]
+pub(crate) struct IssueRates {
+    /// Clk for a dword per lane that a wave of each SIMD reads and writes in LDS.
+    lds: [f64; 2],
+    /// Clk until data come from LDS to a wave that is alone, and from memory.
+    latencies: [u32; 2],
+    /// Clk between two vector memory instructions of a wave, whose path all SIMDs share.
+    memory: u32,
+}
+
+impl IssueRates {
+    /// Those of a device.
+    pub(crate) fn of(device: &DeviceModel) -> IssueRates {
+        let clk = |parameter| device.count(parameter) as u32;
+        let lds = [DeviceParameter::LdsPortRead, DeviceParameter::LdsPortWrite].map(|port| {
+            f64::from(4 * LANES) * SIMDS as f64 / (f64::from(LDS_PORTS) * device.get(port))
+        });
+        IssueRates {
+            lds,
+            latencies: [DeviceParameter::LdsLatencyWide, DeviceParameter::LoadedLatency].map(clk),
+            memory: clk(DeviceParameter::VectorInterval) * SIMDS as u32,
+        }
+    }
+
+    /// The cost of an instruction.
+    pub(crate) fn cost(&self, kind: &CostKind, turns: u64) -> IssueCost {
+        let held = (TURN * turns) as u32;
+        let plain = |unit, busy, result| IssueCost { unit, held, busy, blocks: [0; 2], results: [result; 2] };
+        match *kind {
+            CostKind::Valu { clk, .. } => {
+                let clk = clk as u32;
+                IssueCost { held: clk, ..plain(IssueUnit::Vector, clk, clk) }
+            }
+            CostKind::Matrix { occupancy, blocks, memory, result, accumulate, .. } => IssueCost {
+                blocks: [blocks, memory].map(|clk| clk as u32),
+                results: [result, accumulate].map(|clk| clk as u32),
+                ..plain(IssueUnit::Matrix, occupancy as u32, 0)
+            },
+            CostKind::Lds { kind: LdsKind::Write, dwords } => {
+                plain(IssueUnit::Lds, (self.lds[1] * f64::from(dwords)) as u32, 0)
+            }
+            CostKind::Lds { dwords, .. } => {
+                let busy = (self.lds[0] * f64::from(dwords)) as u32;
+                plain(IssueUnit::Lds, busy, self.latencies[0] + busy)
+            }
+            CostKind::Vector { kind: VectorKind::Load, .. } => {
+                plain(IssueUnit::Memory, self.memory, self.latencies[1])
+            }
+            CostKind::Vector { .. } => plain(IssueUnit::Memory, self.memory, 0),
+            CostKind::Nop { clk } | CostKind::Sleep { clk } => {
+                IssueCost { held: held + clk as u32, ..plain(IssueUnit::Other, 0, 0) }
+            }
+            CostKind::Scalar
+            | CostKind::ScalarMemory
+            | CostKind::Branch
+            | CostKind::Wait { .. }
+            | CostKind::Barrier
+            | CostKind::Priority { .. }
+            | CostKind::End => plain(IssueUnit::Other, 0, held),
+        }
+    }
+}

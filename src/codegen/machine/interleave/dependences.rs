@@ -1,0 +1,255 @@
+//! What has to come before what in a region of machine code, and when the operands from outside are there.
+
+use super::super::access::{RegisterRange, accesses, as_copy, is_vmem};
+use super::super::body::{InstId, MachineBody, MachineInst};
+use super::parts::{PartAccess, RegisterPart, RegisterPartNumbers};
+use crate::codegen::isa::{Effect, Implicit, Inst, Unit};
+use crate::codegen::issue::{IssueCost, IssueUnit, IssuingWave, RegionGraph};
+use crate::index::Stretches;
+use cranelift_entity::packed_option::PackedOption;
+use cranelift_entity::{EntityRef, SecondaryMap, entity_impl, iter_entity_range};
+use std::ops::Range;
+
+/// True for instructions that stay where they are: those with which waves wait or compete, scalar loads and
+/// flat accesses, whose counters say when all are over and not when one is, those that change which lanes are
+/// active, and branches.
+pub(super) fn is_fixed(inst: &Inst) -> bool {
+    let info = inst.op.info();
+    let writes_exec = || {
+        info.writes.contains(Implicit::EXEC)
+            || accesses(inst).filter(|access| access.writes()).any(|access| {
+                access.range().is_some_and(|range| range.overlaps(RegisterRange::EXEC))
+            })
+    };
+    match info.unit {
+        Unit::Branch | Unit::Barrier | Unit::Wait | Unit::Nop | Unit::Other | Unit::Flat | Unit::Smem => true,
+        Unit::Salu | Unit::Valu | Unit::Trans => writes_exec(),
+        Unit::Mfma(_) | Unit::Lds | Unit::Vmem => false,
+    }
+}
+
+/// The number of a read in the list of a region's reads.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Default)]
+struct ReadId(u32);
+entity_impl!(ReadId, "");
+
+/// What instructions of the region have done with a part of a register.
+#[derive(Copy, Clone, Default)]
+struct PartUse {
+    /// The region for which the rest holds; 0 is none.
+    region: u32,
+    writer: Option<u32>,
+    /// The last read since it was written.
+    read: PackedOption<ReadId>,
+}
+
+/// A read, and the one before it of the same part.
+#[derive(Copy, Clone)]
+struct PartRead {
+    reader: u32,
+    before: PackedOption<ReadId>,
+}
+
+/// When the result in a part is there, and when for a product that accumulates on it.
+pub(super) type ResultTimes = SecondaryMap<RegisterPart, [u64; 2]>;
+
+/// The dependences of the regions of a block, one after the other.
+#[derive(Default)]
+pub(super) struct Dependences {
+    parts: RegisterPartNumbers,
+    /// The parts that stand for others in the next trip.
+    successors: SecondaryMap<RegisterPart, PackedOption<RegisterPart>>,
+    uses: SecondaryMap<RegisterPart, PartUse>,
+    reads: Vec<PartRead>,
+    results: ResultTimes,
+    region: u32,
+}
+
+impl Dependences {
+    /// Begins with a block whose last instructions, from `tail` on, prepare the next trip.
+    pub(super) fn begin(&mut self, body: &MachineBody, block: Range<InstId>, tail: InstId) {
+        self.parts.number(body);
+        self.region = 0;
+        self.uses.clear();
+        self.uses.resize(self.parts.count());
+        self.results.clear();
+        self.results.resize(self.parts.count());
+        self.find_successors(body, block, tail);
+    }
+
+    /// Finds values that take the place of others at the end of the trip and can have their registers,
+    /// because they are made after the last read of these.
+    fn find_successors(&mut self, body: &MachineBody, block: Range<InstId>, tail: InstId) {
+        self.successors.clear();
+        self.successors.resize(self.parts.count());
+        // Numbers of instructions from 1 on, and 0 for none.
+        let mut last_read: SecondaryMap<RegisterPart, u32> = SecondaryMap::new();
+        let mut made: SecondaryMap<RegisterPart, u32> = SecondaryMap::new();
+        for (id, at) in iter_entity_range(block.start..tail).zip(1..) {
+            self.parts.visit(&body.insts[id].inst, |part, access| match access {
+                PartAccess::Write => made[part] = at,
+                PartAccess::Read | PartAccess::Addend => last_read[part] = at,
+            });
+        }
+        for inst in body.insts.range(tail..block.end) {
+            let Some((to, from)) = as_copy(&inst.inst) else { continue };
+            let (Some(to), Some(from)) = (self.parts.of(to), self.parts.of(from)) else { continue };
+            for part in 0..inst.inst.width(0) as usize {
+                let [to, from] = [to, from].map(|first| RegisterPart::new(first.index() + part));
+                if made[from] > 0 && made[from] >= last_read[to] {
+                    self.successors[from] = to.into();
+                }
+            }
+        }
+    }
+
+    /// Finds the dependences of the next region, which has these costs.
+    pub(super) fn find(&mut self, graph: &mut RegionGraph, insts: &[MachineInst], costs: &[IssueCost]) {
+        self.region += 1;
+        self.reads.clear();
+        graph.clear();
+        let mut memory = None;
+        let mut lds = LdsAccesses::default();
+        for (inst, &cost) in insts.iter().zip(costs) {
+            let number = graph.push(cost);
+            let is_product = cost.unit == IssueUnit::Matrix;
+            let Dependences { parts, successors, uses, reads, results, region, .. } = self;
+            parts.visit(&inst.inst, |part, access| {
+                let named = successors[part].expand().unwrap_or(part);
+                let own = &mut uses[named];
+                if own.region != *region {
+                    *own = PartUse { region: *region, ..PartUse::default() };
+                }
+                let accumulates = is_product && access == PartAccess::Addend;
+                if access == PartAccess::Write {
+                    own.overwrite(graph, reads, number);
+                    return;
+                }
+                match own.writer {
+                    Some(writer) => graph.uses(writer, accumulates),
+                    None => graph.waits_until(number, results[part][usize::from(accumulates)]),
+                }
+                if accumulates {
+                    // The result takes the registers of the addend.
+                    own.follow_reads(graph, reads, number);
+                }
+                own.read(reads, number);
+            });
+            let info = inst.inst.op.info();
+            if is_vmem(info)
+                && let Some(before) = memory.replace(number)
+            {
+                graph.follows(before);
+            }
+            let effect = info.meaning.effect();
+            if (info.unit == Unit::Lds && effect != Effect::None) || effect == Effect::LoadToLds {
+                lds.access(graph, effect, number);
+            }
+        }
+    }
+
+    /// When the results are there that have been made so far.
+    pub(super) fn results(&self) -> ResultTimes {
+        self.results.clone()
+    }
+
+    /// Goes back to these.
+    pub(super) fn restore(&mut self, results: ResultTimes) {
+        self.results = results;
+    }
+
+    /// Notes when the results of a region are there whose units begin with its instructions at `begun`.
+    pub(super) fn leave(&mut self, insts: &[MachineInst], costs: &[IssueCost], begun: &[u64]) {
+        for ((inst, cost), &begun) in insts.iter().zip(costs).zip(begun) {
+            self.note(inst, cost, begun);
+        }
+    }
+
+    /// Lets a wave issue instructions as they stand.
+    pub(super) fn issue(&mut self, insts: &[MachineInst], costs: &[IssueCost], wave: &mut IssuingWave) {
+        for (inst, cost) in insts.iter().zip(costs) {
+            let is_product = cost.unit == IssueUnit::Matrix;
+            let mut ready = 0;
+            self.parts.visit(&inst.inst, |part, access| {
+                if access != PartAccess::Write {
+                    let accumulates = is_product && access == PartAccess::Addend;
+                    ready = self.results[part][usize::from(accumulates)].max(ready);
+                }
+            });
+            let begun = wave.issue(cost, wave.start(cost, ready));
+            self.note(inst, cost, begun);
+        }
+    }
+
+    /// Lets the next trip find results under the names that the copies at the end of a trip give them.
+    pub(super) fn hand_on(&mut self, tail: &[MachineInst]) {
+        for inst in tail {
+            let Some((to, from)) = as_copy(&inst.inst) else { continue };
+            let (Some(to), Some(from)) = (self.parts.of(to), self.parts.of(from)) else { continue };
+            for part in 0..inst.inst.width(0) as usize {
+                let [to, from] = [to, from].map(|first| RegisterPart::new(first.index() + part));
+                self.results[to] = self.results[from];
+            }
+        }
+    }
+
+    fn note(&mut self, inst: &MachineInst, cost: &IssueCost, begun: u64) {
+        let results = cost.results.map(|clk| begun + u64::from(clk));
+        let Dependences { parts, results: all, .. } = self;
+        parts.visit(&inst.inst, |part, access| {
+            if access == PartAccess::Write {
+                all[part] = results;
+            }
+        });
+    }
+}
+
+impl PartUse {
+    fn read(&mut self, reads: &mut Vec<PartRead>, reader: u32) {
+        let before = std::mem::replace(&mut self.read, ReadId::new(reads.len()).into());
+        reads.push(PartRead { reader, before });
+    }
+
+    /// The last instruction comes after the reads.
+    fn follow_reads(&self, graph: &mut RegionGraph, reads: &[PartRead], number: u32) {
+        let mut next = self.read.expand();
+        while let Some(id) = next {
+            let PartRead { reader, before } = reads[id.index()];
+            if reader != number {
+                graph.follows(reader);
+            }
+            next = before.expand();
+        }
+    }
+
+    /// The last instruction writes it.
+    fn overwrite(&mut self, graph: &mut RegionGraph, reads: &[PartRead], number: u32) {
+        self.follow_reads(graph, reads, number);
+        if let Some(writer) = self.writer {
+            graph.follows(writer);
+        }
+        (self.writer, self.read) = (Some(number), None.into());
+    }
+}
+
+/// The accesses of LDS of a region.
+#[derive(Default)]
+struct LdsAccesses {
+    writer: Option<u32>,
+    readers: Vec<u32>,
+}
+
+impl LdsAccesses {
+    /// The last instruction accesses LDS.
+    fn access(&mut self, graph: &mut RegionGraph, effect: Effect, number: u32) {
+        if let Some(writer) = self.writer {
+            graph.follows(writer);
+        }
+        if effect == Effect::Load {
+            self.readers.push(number);
+            return;
+        }
+        self.readers.drain(..).for_each(|reader| graph.follows(reader));
+        self.writer = Some(number);
+    }
+}

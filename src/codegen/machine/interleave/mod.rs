@@ -1,0 +1,166 @@
+//! Instructions of loops moved to where their units are free: vector instructions and reads between matrix
+//! instructions, and whatever does not depend on it into the time in which a wave would wait.
+//!
+//! The pass looks at bodies of innermost loops that have both matrix and vector instructions. Barriers, waits,
+//! writes of EXEC and branches cut a body into regions, and no instruction leaves its region; memory is
+//! accessed in the order of the code except that reads of LDS pass each other. Each region is ordered anew
+//! by list scheduling (`codegen/issue`), with no more registers alive at once than before. A body that gains
+//! nothing by that stays as it is, and so does one whose waves compete by priorities: there a schedule says
+//! when each of them issues. Times are those of a wave that has its SIMD for itself, so the pass is for
+//! workgroups of up to four waves: with eight, in step, attention took between 4 % more and 10 % less.
+//!
+//! - `parts`: the registers of a body, one number for each 32 bits
+//! - `dependences`: what has to come before what in a region
+//! - `registers`: how many registers are alive
+
+mod dependences;
+mod parts;
+mod registers;
+
+use std::ops::Range;
+
+use smallvec::SmallVec;
+
+use self::dependences::{Dependences, is_fixed};
+use self::registers::LiveRegisters;
+use super::access::as_copy;
+use super::body::{BlockId, InstId, MachineBody, MachineInst, RegisterFile};
+use crate::codegen::isa::{Arch, Meaning, Operand, Unit};
+use crate::codegen::issue::{
+    IssueCost, IssueOrder, IssueRates, IssuingWave, RegionGraph,
+};
+use crate::codegen::target::{DeviceModel, InstructionCost};
+use crate::index::{Neighbours, Stretches};
+use cranelift_entity::iter_entity_range;
+
+/// A body gets its new order if a trip takes a wave less by one part in so many.
+const WORTHWHILE: u64 = 32;
+
+/// Fewer matrix instructions than these leave nothing to gain.
+const FEWEST_PRODUCTS: usize = 4;
+
+/// The pass and its memory, which is reused from body to body.
+#[derive(Default)]
+pub(crate) struct Interleaver {
+    dependences: Dependences,
+    registers: LiveRegisters,
+    graph: RegionGraph,
+    order: IssueOrder,
+    costs: Vec<IssueCost>,
+    written: Vec<MachineInst>,
+}
+
+impl Interleaver {
+    /// Interleaves the loops of a body for a device.
+    pub(crate) fn interleave(
+        &mut self,
+        body: &mut MachineBody,
+        arch: Arch,
+        device: &'static DeviceModel,
+    ) {
+        let rates = IssueRates::of(device);
+        for block in body.blocks.keys() {
+            if body.blocks[block].successors.contains(&Some(block)) && suits(body.block(block)) {
+                self.interleave_block(body, block, (arch, device), &rates);
+            }
+        }
+    }
+
+    fn interleave_block(
+        &mut self,
+        body: &mut MachineBody,
+        block: BlockId,
+        (arch, device): (Arch, &'static DeviceModel),
+        rates: &IssueRates,
+    ) {
+        let own = body.blocks[block];
+        let is_vector = |operand: &Operand| match operand.as_virtual() {
+            Some((register, _)) => body.registers[register].file == RegisterFile::Vgpr,
+            None => *operand == Operand::NONE,
+        };
+        self.costs.clear();
+        self.costs.extend(body.block(block).iter().map(|inst| {
+            let only_vectors = || inst.inst.operands.iter().all(is_vector);
+            let cost = InstructionCost::of(device, arch, &inst.inst, only_vectors);
+            rates.cost(&cost.kind, cost.turns)
+        }));
+        let tail = tail(body, block);
+        self.dependences.begin(body, own.start..own.end, tail);
+        self.registers.begin(body);
+        self.written.clear();
+        let [before, after] = self.pass_regions(body, own.start..tail, own.end);
+        if before.saturating_sub(after) * WORTHWHILE > before {
+            body.insts.range_mut(own.start..tail).copy_from_slice(&self.written);
+        }
+    }
+
+    /// Writes the new order of the instructions of a block up to its tail, and returns the clk of a trip that
+    /// follows another one, as its instructions stand and in the new order.
+    fn pass_regions(&mut self, body: &MachineBody, insts: Range<InstId>, end: InstId) -> [u64; 2] {
+        let Interleaver { dependences, registers, graph, order, costs, written } = self;
+        let own = body.insts.range(insts.clone());
+        let mut wave = IssuingWave::default();
+        dependences.issue(own, costs, &mut wave);
+        dependences.hand_on(body.insts.range(insts.end..end));
+        let (mut again, start, results) = (wave, wave.clk(), dependences.results());
+        dependences.issue(own, costs, &mut again);
+        dependences.restore(results);
+        let mut costs = &costs[..];
+        for region in regions(body, insts) {
+            let own = body.insts.range(region);
+            let (now, later) = costs.split_at(own.len());
+            costs = later;
+            dependences.find(graph, own, now);
+            registers.enter(own);
+            order.find(graph, &mut wave, registers);
+            dependences.leave(own, now, &order.begun);
+            written.extend(order.order.iter().map(|&number| own[number as usize]));
+        }
+        [again, wave].map(|wave| wave.clk() - start)
+    }
+}
+
+/// True if a body has matrix instructions and so much vector work beside them that waves do both in turns,
+/// and no priorities by which waves compete.
+fn suits(insts: &[MachineInst]) -> bool {
+    let (mut products, mut vector) = (0, 0);
+    for inst in insts {
+        let info = inst.inst.op.info();
+        match info.unit {
+            Unit::Mfma(_) => products += 1,
+            Unit::Valu | Unit::Trans => vector += usize::from(as_copy(&inst.inst).is_none()),
+            Unit::Other if info.meaning == Meaning::SetPriority => return false,
+            _ => {}
+        }
+    }
+    products >= FEWEST_PRODUCTS && vector >= products
+}
+
+/// The end of a loop's body that prepares the next trip: copies of what it carries, counts and the branch.
+fn tail(body: &MachineBody, block: BlockId) -> InstId {
+    let own = body.blocks[block];
+    let prepares = |id: &InstId| {
+        let inst = &body.insts[*id].inst;
+        matches!(inst.op.info().unit, Unit::Salu | Unit::Branch) || as_copy(inst).is_some()
+    };
+    iter_entity_range(own.start..own.end).rev().take_while(prepares).last().unwrap_or(own.end)
+}
+
+/// The regions of instructions: runs of those that may change places, and single ones that may not.
+fn regions(body: &MachineBody, insts: Range<InstId>) -> SmallVec<[Range<InstId>; 8]> {
+    let mut regions: SmallVec<[Range<InstId>; 8]> = SmallVec::new();
+    let mut start = insts.start;
+    for id in iter_entity_range(insts.clone()) {
+        if is_fixed(&body.insts[id].inst) {
+            if start < id {
+                regions.push(start..id);
+            }
+            regions.push(id..id.next());
+            start = id.next();
+        }
+    }
+    if start < insts.end {
+        regions.push(start..insts.end);
+    }
+    regions
+}
