@@ -37,6 +37,7 @@ pub mod node {
 }
 
 pub mod machine {
+    pub use crate::codegen::machine::interleave::interleave;
     pub use crate::codegen::machine::text;
     pub use crate::codegen::machine::{
         Block, BlockId, InstId, MachineBody, MachineInst, Origins, RegisterFile, VirtualRegister,
@@ -54,8 +55,8 @@ pub mod machine {
 
     pub mod check {
         pub use crate::codegen::machine::check::{
-            Allocated, MachineFault, check_allocation, check_hazards, check_operands, check_replay,
-            check_waits,
+            Allocated, MachineFault, check_allocation, check_hazards, check_operands, check_order,
+            check_replay, check_waits,
         };
     }
 

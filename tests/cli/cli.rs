@@ -632,7 +632,7 @@ fn compile_shows_ir_and_machine_code_after_a_pass() {
     assert!(!allocated.contains("s_waitcnt") && waited.contains("s_waitcnt lgkmcnt(0)"));
     for (emit, pass, reason) in [
         ("ir", "allocate", "bind_symbols, infer_types"),
-        ("machine", "expand", "lower, allocate"),
+        ("machine", "expand", "lower, interleave, allocate"),
         ("asm", "expand", "--emit ir and --emit machine"),
     ] {
         let output = groundswell(&["compile", "copy", "--emit", emit, "--after", pass]);

@@ -23,14 +23,14 @@ const RUN: usize = 10;
 
 /// The figures and their ceilings.
 const CEILINGS: [(&str, usize); 8] = [
-    ("functions of more than 60 lines", 100),
-    ("functions with more than 6 parameters", 3),
+    ("functions of more than 60 lines", 58),
+    ("functions with more than 6 parameters", 2),
     ("structs with more than 12 fields", 26),
-    ("public items", 1491),
+    ("public items", 1490),
     ("reads of the world in passes", 392),
     ("functions that name 16 operations or more", 0),
-    ("files in circles of calls", 23),
-    ("lines in runs of 10 that stand in two places", 20),
+    ("files in circles of calls", 13),
+    ("lines in runs of 10 that stand in two places", 0),
 ];
 
 /// What one file brings to the figures.

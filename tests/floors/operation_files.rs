@@ -34,7 +34,7 @@ fn classes() -> Vec<OperationClass> {
         class("reduction", &["ReductionOp"], all(ReductionOp::ALL), 0, 3),
         class("scan", &["ScanOp"], all(ScanOp::ALL), 0, 4),
         class("sort", &["SortOp"], all(SortOp::ALL), 1, 1),
-        class("atomic", &["AtomicOp"], all(AtomicOp::ALL), 1, 5),
+        class("atomic", &["AtomicOp"], all(AtomicOp::ALL), 1, 3),
         class("contraction", &["ContractionOp", "Op"], named(&["Mma", "ScaledMma"]), 0, 4),
         class("access", &["AccessOp", "Op"], named(&["Read", "Write", "Atomic", "GlobalToShared"]), 1, 6),
         class("region", &["RegionOp", "Op"], named(&["Iterate", "Conditional", "While", "Pipeline"]), 1, 6),

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! ; case a load is waited for where it is used
-//! ; run waits                      any of: allocate drop-branches waits hazards branches
+//! ; run waits                      any of: interleave allocate drop-branches waits hazards branches
 //! ; limits vgprs=8                 optional; also sgprs, agprs, vectors, scratch (bytes)
 //! ; fixed %0=s[0:1]                optional
 //! ; target gfx90a                  optional, gfx942 otherwise; several must all give the same
@@ -25,13 +25,14 @@ use std::fmt::Write;
 use groundswell::internals::machine::allocate::{Allocation, AllocationError, Allocator, RegisterLimits};
 use groundswell::internals::machine::branches::{Code, drop_branches_to_next, encode_body};
 use groundswell::internals::machine::check::{
-    Allocated, MachineFault, check_allocation, check_hazards, check_operands, check_replay, check_waits,
+    Allocated, MachineFault, check_allocation, check_hazards, check_operands, check_order, check_replay,
+    check_waits,
 };
 use groundswell::internals::machine::hazards::{HazardResolver, Xnack};
 use groundswell::internals::machine::waits::{LdsLoads, WaitInserter};
-use groundswell::internals::machine::{MachineBody, text};
+use groundswell::internals::machine::{MachineBody, interleave, text};
 use groundswell::isa::{Operand, VReg};
-use groundswell::target::Target;
+use groundswell::target::{DeviceModel, Target};
 
 #[derive(Default)]
 struct Case<'a> {
@@ -183,6 +184,10 @@ fn run_on(case: &Case, target: &str) -> String {
     for pass in option(case, "run") {
         let before = body.clone();
         match pass {
+            "interleave" => {
+                interleave(&mut body, target, DeviceModel::nearest(chip));
+                no_faults(name, check_order(&before, &body), &body);
+            }
             "allocate" => {
                 let mut allocator = Allocator::default();
                 let inputs = fixed(case);

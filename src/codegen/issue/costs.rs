@@ -49,9 +49,8 @@ impl IssueRates {
     /// Those of a device.
     pub(crate) fn of(device: &DeviceModel) -> IssueRates {
         let clk = |parameter| device.count(parameter) as u32;
-        let lds = [DeviceParameter::LdsPortRead, DeviceParameter::LdsPortWrite].map(|port| {
-            f64::from(4 * LANES) * SIMDS as f64 / (f64::from(LDS_PORTS) * device.get(port))
-        });
+        let lds = [DeviceParameter::LdsPortRead, DeviceParameter::LdsPortWrite]
+            .map(|port| f64::from(4 * LANES) * SIMDS as f64 / (f64::from(LDS_PORTS) * device.get(port)));
         IssueRates {
             lds,
             latencies: [DeviceParameter::LdsLatencyWide, DeviceParameter::LoadedLatency].map(clk),

@@ -142,7 +142,7 @@ impl MachineBody {
     }
 
     /// Instructions of blocks that lie one after the other.
-    pub fn blocks_in(&self, blocks: &Range<BlockId>) -> &[MachineInst] {
+    pub(crate) fn blocks_in(&self, blocks: &Range<BlockId>) -> &[MachineInst] {
         match self.blocks.range(blocks.start..blocks.end) {
             [first, .., last] => self.insts.range(first.start..last.end),
             [only] => self.insts.range(only.start..only.end),

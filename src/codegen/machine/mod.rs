@@ -1,8 +1,11 @@
 //! Machine code of one kernel before it becomes bytes, and the passes over it.
 //!
 //! ```text
-//! lowering -> allocate -> scratch -> branches to the next block -> waits -> hazards -> islands -> code
+//! lowering -> interleave -> allocate -> scratch -> branches to the next block -> waits -> hazards -> islands
+//!          -> code
 //! ```
+//!
+//! [`mod@interleave`] moves instructions of loops to where their units are free.
 //!
 //! Allocation is several files: `operands`, `liveness` (on `flow`), `loops` and `pressure` describe the body,
 //! `tie` keeps accumulators in place, `coalesce` removes copies, and `place` (on `occupancy`) finds places.
@@ -26,6 +29,7 @@ mod evict;
 mod flow;
 mod hazard_rows;
 pub(crate) mod hazards;
+pub(crate) mod interleave;
 pub(crate) mod islands;
 mod liveness;
 mod loops;

@@ -16,9 +16,9 @@
 //! as it was written, and the record says why.
 //!
 //! A schedule says for each node of a loop body in which pipeline stage and slot it runs, and in which order
-//! nodes are emitted. It works on expanded nodes, in innermost loops, and nothing after it changes the
-//! order. Schedules hand a `SchedulerView` on ([`graph::view`]), which finds nodes by a query whose state
-//! belongs to the pass.
+//! nodes are emitted. It works on expanded nodes, in innermost loops, and no later pass changes the order;
+//! between barriers, machine code may (`codegen/machine/interleave`). Schedules hand a `SchedulerView` on
+//! ([`graph::view`]), which finds nodes by a query whose state belongs to the pass.
 //!
 //! A schedule is in the text of a kernel by its effect: a node's stage is its iteration (`trip 1`,
 //! `start 0`, `end 0`), its slot and cluster are its place among the nodes, barriers and controls, and the

@@ -6,15 +6,19 @@ use crate::codegen::lower::{self, preload};
 use crate::codegen::machine::MachineBody;
 use crate::codegen::machine::branches::drop_branches_to_next;
 use crate::codegen::machine::check::{
-    Allocated, MachineFault, check_allocation, check_hazards, check_operands, check_replay, check_waits,
+    Allocated, MachineFault, check_allocation, check_hazards, check_operands, check_order, check_replay,
+    check_waits,
 };
 use crate::codegen::machine::hazards::Xnack;
+use crate::codegen::machine::interleave::interleave;
 use crate::codegen::machine::scratch_entry::{EntrySgprs, find_scratch};
 use crate::codegen::machine::waits::LdsLoads;
-use crate::codegen::target::FlatScratch;
+use crate::codegen::target::{DeviceModel, FlatScratch};
 use crate::ir::diagnostic::Diagnostic;
 use crate::passes::PassResult;
-use crate::passes::facts::Geometry;
+use crate::passes::facts::{Geometry, ScheduledLoops};
+use crate::passes::schedule::strategies::rows::named;
+use crate::passes::schedule::strategies::strategy::Strategy;
 
 /// A pass over machine code.
 pub struct MachinePass {
@@ -30,6 +34,7 @@ pub const MACHINE_PASSES: &[MachinePass] = &[
     // The result of lowering is checked together with the allocation: rules of instructions are about
     // physical registers.
     MachinePass { name: "lower", run: |c| c.lower(), check: |_, _| Vec::new() },
+    MachinePass { name: "interleave", run: |c| c.interleave(), check: |c, before| c.check_order(before) },
     MachinePass { name: "allocate", run: |c| c.allocate(), check: |c, before| c.check_allocation(before) },
     MachinePass { name: "scratch", run: |c| c.find_scratch(), check: |c, _| c.check_operands() },
     MachinePass { name: "drop_branches", run: |c| c.drop_branches(), check: |c, _| c.check_operands() },
@@ -41,6 +46,25 @@ impl Compilation<'_> {
     fn lower(&mut self) -> PassResult {
         self.lowered = lower::lower(self.workspace, &mut self.machine.body)?;
         Ok(())
+    }
+
+    /// A schedule that says in which cycle an operation runs has the last word, and so has a SIMD that waves
+    /// share.
+    fn interleave(&mut self) -> PassResult {
+        let target = self.options.target();
+        let scheduled = self.workspace.world.get::<ScheduledLoops>(self.workspace.root);
+        let applied = scheduled.and_then(|scheduled| named(scheduled.applied));
+        let is_alone = self.fact::<Geometry>()?.wave_count() <= target.simds_per_compute_unit;
+        if !is_alone || applied.is_some_and(Strategy::places_in_time) {
+            return Ok(());
+        }
+        let device = DeviceModel::nearest(target);
+        interleave(&mut self.machine.body, target.arch, device);
+        Ok(())
+    }
+
+    fn check_order(&self, before: &MachineBody) -> Vec<MachineFault> {
+        check_order(before, &self.machine.body)
     }
 
     fn allocate(&mut self) -> PassResult {

@@ -1,15 +1,18 @@
 //! The machine verifier: looks at what the passes left and says what is wrong, by rules of its own.
 //!
-//! Allocation is checked by following values through the registers, waits by following what is in flight
-//! along every path, hazards by walking back from every instruction. The passes share nothing with this but
-//! the instruction table; it is slow, and meant for tests and `--verify`.
+//! Interleaving is checked by who has written what each instruction reads, allocation by following values
+//! through the registers, waits by following what is in flight along every path, hazards by walking back
+//! from every instruction. The passes share nothing with this but the instruction table; it is slow, and
+//! meant for tests and `--verify`.
 mod allocation;
 mod hazards;
+mod order;
 mod places;
 mod waits;
 
 pub use allocation::{Allocated, check_allocation};
 pub use hazards::{check_hazards, check_replay};
+pub use order::check_order;
 pub use waits::check_waits;
 
 use super::body::{InstId, MachineBody};

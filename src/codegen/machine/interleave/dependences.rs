@@ -17,9 +17,9 @@ pub(super) fn is_fixed(inst: &Inst) -> bool {
     let info = inst.op.info();
     let writes_exec = || {
         info.writes.contains(Implicit::EXEC)
-            || accesses(inst).filter(|access| access.writes()).any(|access| {
-                access.range().is_some_and(|range| range.overlaps(RegisterRange::EXEC))
-            })
+            || accesses(inst)
+                .filter(|access| access.writes())
+                .any(|access| access.range().is_some_and(|range| range.overlaps(RegisterRange::EXEC)))
     };
     match info.unit {
         Unit::Branch | Unit::Barrier | Unit::Wait | Unit::Nop | Unit::Other | Unit::Flat | Unit::Smem => true,

@@ -1,9 +1,9 @@
 //! Instructions of loops moved to where their units are free: vector instructions and reads between matrix
 //! instructions, and whatever does not depend on it into the time in which a wave would wait.
 //!
-//! The pass looks at bodies of innermost loops that have both matrix and vector instructions. Barriers, waits,
-//! writes of EXEC and branches cut a body into regions, and no instruction leaves its region; memory is
-//! accessed in the order of the code except that reads of LDS pass each other. Each region is ordered anew
+//! The pass looks at bodies of innermost loops that have both matrix and vector instructions. Barriers,
+//! waits, writes of EXEC and branches cut a body into regions, and no instruction leaves its region; memory
+//! is accessed in the order of the code except that reads of LDS pass each other. Each region is ordered anew
 //! by list scheduling (`codegen/issue`), with no more registers alive at once than before. A body that gains
 //! nothing by that stays as it is, and so does one whose waves compete by priorities: there a schedule says
 //! when each of them issues. Times are those of a wave that has its SIMD for itself, so the pass is for
@@ -26,9 +26,7 @@ use self::registers::LiveRegisters;
 use super::access::as_copy;
 use super::body::{BlockId, InstId, MachineBody, MachineInst, RegisterFile};
 use crate::codegen::isa::{Arch, Meaning, Operand, Unit};
-use crate::codegen::issue::{
-    IssueCost, IssueOrder, IssueRates, IssuingWave, RegionGraph,
-};
+use crate::codegen::issue::{IssueCost, IssueOrder, IssueRates, IssuingWave, RegionGraph};
 use crate::codegen::target::{DeviceModel, InstructionCost};
 use crate::index::{Neighbours, Stretches};
 use cranelift_entity::iter_entity_range;
@@ -39,9 +37,20 @@ const WORTHWHILE: u64 = 32;
 /// Fewer matrix instructions than these leave nothing to gain.
 const FEWEST_PRODUCTS: usize = 4;
 
-/// The pass and its memory, which is reused from body to body.
+/// Interleaves the loops of a body for a device.
+pub fn interleave(body: &mut MachineBody, arch: Arch, device: &'static DeviceModel) {
+    let mut interleaver = None::<Interleaver>;
+    for block in body.blocks.keys() {
+        if body.blocks[block].successors.contains(&Some(block)) && suits(body.block(block)) {
+            let interleaver = interleaver.get_or_insert_default();
+            interleaver.interleave_block(body, block, (arch, device));
+        }
+    }
+}
+
+/// The memory of the pass, which is reused from block to block.
 #[derive(Default)]
-pub(crate) struct Interleaver {
+struct Interleaver {
     dependences: Dependences,
     registers: LiveRegisters,
     graph: RegionGraph,
@@ -51,28 +60,13 @@ pub(crate) struct Interleaver {
 }
 
 impl Interleaver {
-    /// Interleaves the loops of a body for a device.
-    pub(crate) fn interleave(
-        &mut self,
-        body: &mut MachineBody,
-        arch: Arch,
-        device: &'static DeviceModel,
-    ) {
-        let rates = IssueRates::of(device);
-        for block in body.blocks.keys() {
-            if body.blocks[block].successors.contains(&Some(block)) && suits(body.block(block)) {
-                self.interleave_block(body, block, (arch, device), &rates);
-            }
-        }
-    }
-
     fn interleave_block(
         &mut self,
         body: &mut MachineBody,
         block: BlockId,
         (arch, device): (Arch, &'static DeviceModel),
-        rates: &IssueRates,
     ) {
+        let rates = IssueRates::of(device);
         let own = body.blocks[block];
         let is_vector = |operand: &Operand| match operand.as_virtual() {
             Some((register, _)) => body.registers[register].file == RegisterFile::Vgpr,

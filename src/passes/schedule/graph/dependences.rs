@@ -82,12 +82,12 @@ impl LoopGraph {
     }
 
     /// True for a value that the loop carries.
-    pub fn is_carried(&self, node: NodeId) -> bool {
+    pub(crate) fn is_carried(&self, node: NodeId) -> bool {
         matches!(self.op(node), Some(Op::IterArg(_)))
     }
 
     /// True for barriers and the like.
-    pub fn is_fence(&self, node: NodeId) -> bool {
+    pub(crate) fn is_fence(&self, node: NodeId) -> bool {
         matches!(self.op(node), Some(Op::Barrier | Op::Control(_) | Op::SetSymbol(_)))
     }
 }

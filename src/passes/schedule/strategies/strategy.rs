@@ -138,6 +138,11 @@ impl Strategy {
         matches!(self.find, Find::Cycles(_)) && self.model == Model::Chip
     }
 
+    /// True if its cycles are times on the chip, as an author's table can be.
+    pub(crate) fn places_in_time(&self) -> bool {
+        self.checks == Checks::Machine || matches!(self.asked, Asked::ByFile)
+    }
+
     /// Whether it speaks of loops or of any operations.
     pub(crate) fn subject(&self) -> Subject {
         match self.asked {
