@@ -8,19 +8,20 @@ use groundswell::internals::index::Neighbours;
 use groundswell::internals::machine::allocate::{AllocationError, Allocator, RegisterLimits, Spills};
 use groundswell::internals::machine::branches::{Code, drop_branches_to_next, encode_body};
 use groundswell::internals::machine::check::{
-    Allocated, MachineFault, check_allocation, check_hazards, check_operands, check_replay, check_waits,
+    Allocated, MachineFault, check_allocation, check_hazards, check_operands, check_order, check_replay,
+    check_waits,
 };
 use groundswell::internals::machine::hazards::HazardResolver;
 use groundswell::internals::machine::waits::{BARRIER_WITHOUT_WAITS, LdsLoads, WaitInserter};
 use groundswell::internals::machine::{
-    Block, BlockId, InstId, MachineBody, MachineInst, RegisterFile, VirtualRegister, text,
+    Block, BlockId, InstId, MachineBody, MachineInst, RegisterFile, VirtualRegister, interleave, text,
 };
 use groundswell::isa::Arch;
 use groundswell::isa::{
     Field, Format, Implicit, Inst, Meaning, Modifiers, Opcode, Operand, OperandClass, OperandSpec, Role,
     Unit, VReg,
 };
-use groundswell::target::{AccumulationFile, Target};
+use groundswell::target::{AccumulationFile, DeviceModel, Target};
 use groundswell_testing::weakened::{Seen, weaken_nops, weaken_waits, without};
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
@@ -232,6 +233,46 @@ fn body(rng: &mut StdRng, chip: Arch) -> MachineBody {
         body.blocks.push(Block { start, end: body.insts.next_key(), successors });
     }
     body
+}
+
+/// A loop in whose body matrix instructions stand among others.
+fn loop_with_products(rng: &mut StdRng, chip: Arch) -> MachineBody {
+    let mut body = MachineBody { registers: registers(rng, chip), ..MachineBody::default() };
+    let start = body.insts.next_key();
+    let is_product = |inst: &Inst| matches!(inst.op.info().unit, Unit::Mfma(_));
+    while body.insts.len() < 60 {
+        let inst = match rng.random_range(0..20) {
+            0..3 => copy(rng, &body.registers, chip),
+            3 => Some(Inst::new(Opcode::SBarrier, &[])).filter(|_| rng.random_bool(0.3)),
+            4..8 => (0..200).find_map(|_| instruction(rng, &body.registers, chip).filter(is_product)),
+            _ => instruction(rng, &body.registers, chip),
+        };
+        body.insts.extend(inst.map(|inst| MachineInst { inst, source: 0 }));
+    }
+    let own = BlockId::from_u32(0);
+    body.insts.push(MachineInst { inst: Inst::new(Opcode::SCbranchScc1, &[]).imm(0), source: 0 });
+    let successors = [Some(own.next()), Some(own)];
+    body.blocks.push(Block { start, end: body.insts.next_key(), successors });
+    let start = body.insts.next_key();
+    body.insts.push(MachineInst { inst: Inst::new(Opcode::SEndpgm, &[]), source: 0 });
+    body.blocks.push(Block { start, end: body.insts.next_key(), successors: [None, None] });
+    body
+}
+
+#[test]
+fn random_loops_are_interleaved_without_a_change_of_meaning() {
+    let targets = [Target::GFX90A, Target::GFX942, Target::GFX950];
+    let mut changed = 0;
+    for seed in 0..CASES {
+        let rng = &mut StdRng::seed_from_u64(seed);
+        let target = targets[seed as usize % targets.len()];
+        let before = loop_with_products(rng, target.arch);
+        let mut after = before.clone();
+        interleave(&mut after, target.arch, DeviceModel::nearest(target));
+        assert_no(seed, check_order(&before, &after), &after);
+        changed += u64::from(text::print(&before) != text::print(&after));
+    }
+    assert!(changed > CASES / 4, "{changed} of {CASES} loops have another order");
 }
 
 fn assert_no(seed: u64, faults: Vec<MachineFault>, body: &MachineBody) {

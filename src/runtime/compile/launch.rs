@@ -158,10 +158,12 @@ impl Compilation<'_> {
         let (from, geometry) = (&self.fact::<Expressions>()?.0, self.fact::<Geometry>()?);
         let mut counted: Vec<BoundedSymbol> = Vec::new();
         let ends = geometry.dims.values().filter_map(|dim| dim.iterations);
-        for symbol in ends.flat_map(|(first, end)| [first, end]).flat_map(|e| from.symbols(e)) {
-            let is_size = GridSymbol::of(symbol).is_some() || geometry.dynamic.contains(&symbol);
-            if !is_size && !counted.iter().any(|known| known.0 == symbol) {
-                counted.push((symbol, loop_iterations::bounds_of(geometry, from, symbol)));
+        for end in ends.flat_map(|(first, end)| [first, end]) {
+            for symbol in from.symbols(end) {
+                let is_size = GridSymbol::of(symbol).is_some() || geometry.dynamic.contains(&symbol);
+                if !is_size && !counted.iter().any(|known| known.0 == symbol) {
+                    counted.push((symbol, loop_iterations::bounds_of(geometry, from, symbol)));
+                }
             }
         }
         Ok(counted)

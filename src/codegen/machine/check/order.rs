@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use super::super::access::{accesses, hidden_read, implicit_ranges};
 use super::super::body::{InstId, MachineBody, MachineInst};
 use super::MachineFault;
-use crate::codegen::isa::{Effect, Inst, Operand, Unit};
+use crate::codegen::isa::{Effect, Inst, Meaning, Operand, Unit};
 use cranelift_entity::EntityRef;
 
 /// A 32-bit register: a number of the hardware, or a part of a virtual one.
@@ -124,10 +124,11 @@ fn conflict(one: &Inst, other: &Inst) -> bool {
     let [one, other] = [one, other].map(|inst| {
         let info = inst.op.info();
         let effect = info.meaning.effect();
-        let is_fence = matches!(
-            info.unit,
-            Unit::Branch | Unit::Barrier | Unit::Wait | Unit::Nop | Unit::Other | Unit::Flat | Unit::Smem
-        );
+        let is_fence = info.meaning == Meaning::SetHardwareRegister
+            || matches!(
+                info.unit,
+                Unit::Branch | Unit::Barrier | Unit::Wait | Unit::Nop | Unit::Other | Unit::Flat | Unit::Smem
+            );
         let in_memory = info.unit == Unit::Vmem;
         let in_lds = info.unit == Unit::Lds && effect != Effect::None || effect == Effect::LoadToLds;
         (is_fence, in_memory, in_lds, in_lds && effect == Effect::Load)
@@ -144,7 +145,10 @@ mod tests {
     fn faults_of_a_swap(instructions: [&str; 3]) -> Vec<String> {
         let body = |order: [usize; 3]| {
             let lines: String = order.iter().map(|&at| format!("    {}\n", instructions[at])).collect();
-            text::parse(&format!("bb0:\n{lines}    s_endpgm\n")).expect("a body")
+            let mut body = text::parse(&format!("bb0:\n{lines}    s_endpgm\n")).expect("a body");
+            // Lines of the text say where an instruction stands, and not where it comes from.
+            body.insts.values_mut().for_each(|inst| inst.source = 0);
+            body
         };
         let faults = check_order(&body([0, 1, 2]), &body([0, 2, 1]));
         faults.into_iter().map(|fault| fault.message).collect()

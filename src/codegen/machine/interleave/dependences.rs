@@ -1,18 +1,18 @@
 //! What has to come before what in a region of machine code, and when the operands from outside are there.
 
-use super::super::access::{RegisterRange, accesses, as_copy, is_vmem};
+use super::super::access::{RegisterRange, accesses, as_copy, changes_indexing, hardware_register, is_vmem};
 use super::super::body::{InstId, MachineBody, MachineInst};
 use super::parts::{PartAccess, RegisterPart, RegisterPartNumbers};
-use crate::codegen::isa::{Effect, Implicit, Inst, Unit};
+use crate::codegen::isa::{Effect, Implicit, Inst, Meaning, Unit};
 use crate::codegen::issue::{IssueCost, IssueUnit, IssuingWave, RegionGraph};
 use crate::index::Stretches;
 use cranelift_entity::packed_option::PackedOption;
-use cranelift_entity::{EntityRef, SecondaryMap, entity_impl, iter_entity_range};
+use cranelift_entity::{EntityRef, SecondaryMap, entity_impl};
 use std::ops::Range;
 
 /// True for instructions that stay where they are: those with which waves wait or compete, scalar loads and
 /// flat accesses, whose counters say when all are over and not when one is, those that change which lanes are
-/// active, and branches.
+/// active or how others work, and branches.
 pub(super) fn is_fixed(inst: &Inst) -> bool {
     let info = inst.op.info();
     let writes_exec = || {
@@ -23,9 +23,19 @@ pub(super) fn is_fixed(inst: &Inst) -> bool {
     };
     match info.unit {
         Unit::Branch | Unit::Barrier | Unit::Wait | Unit::Nop | Unit::Other | Unit::Flat | Unit::Smem => true,
-        Unit::Salu | Unit::Valu | Unit::Trans => writes_exec(),
+        Unit::Salu => writes_exec() || reaches_unnamed(inst),
+        Unit::Valu | Unit::Trans => writes_exec(),
         Unit::Mfma(_) | Unit::Lds | Unit::Vmem => false,
     }
+}
+
+/// True for scalar instructions that change the mode in which others work, or registers that they do not name.
+fn reaches_unnamed(inst: &Inst) -> bool {
+    use Meaning::{MoveFromRelative, MoveToRelative, SetGprIndex, SetGprIndexMode};
+    let meaning = inst.op.info().meaning;
+    hardware_register(inst).is_some()
+        || changes_indexing(inst).is_some()
+        || matches!(meaning, MoveFromRelative(_) | MoveToRelative(_) | SetGprIndex | SetGprIndexMode)
 }
 
 /// The number of a read in the list of a region's reads.
@@ -57,6 +67,9 @@ pub(super) type ResultTimes = SecondaryMap<RegisterPart, [u64; 2]>;
 #[derive(Default)]
 pub(super) struct Dependences {
     parts: RegisterPartNumbers,
+    /// What the instructions of the block do with parts, and where the accesses of each begin.
+    accesses: Vec<(RegisterPart, PartAccess)>,
+    starts: Vec<u32>,
     /// The parts that stand for others in the next trip.
     successors: SecondaryMap<RegisterPart, PackedOption<RegisterPart>>,
     uses: SecondaryMap<RegisterPart, PartUse>,
@@ -69,29 +82,43 @@ impl Dependences {
     /// Begins with a block whose last instructions, from `tail` on, prepare the next trip.
     pub(super) fn begin(&mut self, body: &MachineBody, block: Range<InstId>, tail: InstId) {
         self.parts.number(body);
+        self.accesses.clear();
+        self.starts.clear();
+        for inst in body.insts.range(block.start..tail) {
+            self.starts.push(self.accesses.len() as u32);
+            self.parts.visit(&inst.inst, |part, access| self.accesses.push((part, access)));
+        }
+        self.starts.push(self.accesses.len() as u32);
         self.region = 0;
         self.uses.clear();
         self.uses.resize(self.parts.count());
         self.results.clear();
         self.results.resize(self.parts.count());
-        self.find_successors(body, block, tail);
+        self.find_successors(body.insts.range(tail..block.end));
+    }
+
+    /// What an instruction of the block does with parts.
+    fn of(&self, at: usize) -> &[(RegisterPart, PartAccess)] {
+        &self.accesses[self.starts[at] as usize..self.starts[at + 1] as usize]
     }
 
     /// Finds values that take the place of others at the end of the trip and can have their registers,
     /// because they are made after the last read of these.
-    fn find_successors(&mut self, body: &MachineBody, block: Range<InstId>, tail: InstId) {
+    fn find_successors(&mut self, tail: &[MachineInst]) {
         self.successors.clear();
         self.successors.resize(self.parts.count());
         // Numbers of instructions from 1 on, and 0 for none.
         let mut last_read: SecondaryMap<RegisterPart, u32> = SecondaryMap::new();
         let mut made: SecondaryMap<RegisterPart, u32> = SecondaryMap::new();
-        for (id, at) in iter_entity_range(block.start..tail).zip(1..) {
-            self.parts.visit(&body.insts[id].inst, |part, access| match access {
-                PartAccess::Write => made[part] = at,
-                PartAccess::Read | PartAccess::Addend => last_read[part] = at,
-            });
+        for at in 1..self.starts.len() {
+            for &(part, access) in self.of(at - 1) {
+                match access {
+                    PartAccess::Write => made[part] = at as u32,
+                    PartAccess::Read | PartAccess::Addend => last_read[part] = at as u32,
+                }
+            }
         }
-        for inst in body.insts.range(tail..block.end) {
+        for inst in tail {
             let Some((to, from)) = as_copy(&inst.inst) else { continue };
             let (Some(to), Some(from)) = (self.parts.of(to), self.parts.of(from)) else { continue };
             for part in 0..inst.inst.width(0) as usize {
@@ -103,18 +130,24 @@ impl Dependences {
         }
     }
 
-    /// Finds the dependences of the next region, which has these costs.
-    pub(super) fn find(&mut self, graph: &mut RegionGraph, insts: &[MachineInst], costs: &[IssueCost]) {
+    /// Finds the dependences of the next region, whose first instruction is number `first` of the block.
+    pub(super) fn find(
+        &mut self,
+        graph: &mut RegionGraph,
+        first: usize,
+        insts: &[MachineInst],
+        costs: &[IssueCost],
+    ) {
         self.region += 1;
         self.reads.clear();
         graph.clear();
         let mut memory = None;
         let mut lds = LdsAccesses::default();
-        for (inst, &cost) in insts.iter().zip(costs) {
+        for ((inst, &cost), at) in insts.iter().zip(costs).zip(first..) {
             let number = graph.push(cost);
             let is_product = cost.unit == IssueUnit::Matrix;
-            let Dependences { parts, successors, uses, reads, results, region, .. } = self;
-            parts.visit(&inst.inst, |part, access| {
+            let Dependences { accesses, starts, successors, uses, reads, results, region, .. } = self;
+            for &(part, access) in &accesses[starts[at] as usize..starts[at + 1] as usize] {
                 let named = successors[part].expand().unwrap_or(part);
                 let own = &mut uses[named];
                 if own.region != *region {
@@ -123,7 +156,7 @@ impl Dependences {
                 let accumulates = is_product && access == PartAccess::Addend;
                 if access == PartAccess::Write {
                     own.overwrite(graph, reads, number);
-                    return;
+                    continue;
                 }
                 match own.writer {
                     Some(writer) => graph.uses(writer, accumulates),
@@ -134,7 +167,7 @@ impl Dependences {
                     own.follow_reads(graph, reads, number);
                 }
                 own.read(reads, number);
-            });
+            }
             let info = inst.inst.op.info();
             if is_vmem(info)
                 && let Some(before) = memory.replace(number)
@@ -158,26 +191,27 @@ impl Dependences {
         self.results = results;
     }
 
-    /// Notes when the results of a region are there whose units begin with its instructions at `begun`.
-    pub(super) fn leave(&mut self, insts: &[MachineInst], costs: &[IssueCost], begun: &[u64]) {
-        for ((inst, cost), &begun) in insts.iter().zip(costs).zip(begun) {
-            self.note(inst, cost, begun);
+    /// Notes when the results of a region are there whose first instruction is number `first`, and with whose
+    /// instructions units begin at `begun`.
+    pub(super) fn leave(&mut self, first: usize, costs: &[IssueCost], begun: &[u64]) {
+        for ((cost, &begun), at) in costs.iter().zip(begun).zip(first..) {
+            self.note(at, cost, begun);
         }
     }
 
-    /// Lets a wave issue instructions as they stand.
-    pub(super) fn issue(&mut self, insts: &[MachineInst], costs: &[IssueCost], wave: &mut IssuingWave) {
-        for (inst, cost) in insts.iter().zip(costs) {
+    /// Lets a wave issue the instructions of the block as they stand.
+    pub(super) fn issue(&mut self, costs: &[IssueCost], wave: &mut IssuingWave) {
+        for (at, cost) in costs.iter().enumerate().take(self.starts.len() - 1) {
             let is_product = cost.unit == IssueUnit::Matrix;
             let mut ready = 0;
-            self.parts.visit(&inst.inst, |part, access| {
+            for &(part, access) in self.of(at) {
                 if access != PartAccess::Write {
                     let accumulates = is_product && access == PartAccess::Addend;
                     ready = self.results[part][usize::from(accumulates)].max(ready);
                 }
-            });
+            }
             let begun = wave.issue(cost, wave.start(cost, ready));
-            self.note(inst, cost, begun);
+            self.note(at, cost, begun);
         }
     }
 
@@ -193,14 +227,14 @@ impl Dependences {
         }
     }
 
-    fn note(&mut self, inst: &MachineInst, cost: &IssueCost, begun: u64) {
+    fn note(&mut self, at: usize, cost: &IssueCost, begun: u64) {
         let results = cost.results.map(|clk| begun + u64::from(clk));
-        let Dependences { parts, results: all, .. } = self;
-        parts.visit(&inst.inst, |part, access| {
-            if access == PartAccess::Write {
-                all[part] = results;
-            }
-        });
+        let Dependences { accesses, starts, results: all, .. } = self;
+        // Writes come after reads.
+        let own = accesses[starts[at] as usize..starts[at + 1] as usize].iter().rev();
+        for &(part, _) in own.take_while(|own| own.1 == PartAccess::Write) {
+            all[part] = results;
+        }
     }
 }
 

@@ -24,8 +24,8 @@ use smallvec::SmallVec;
 use self::dependences::{Dependences, is_fixed};
 use self::registers::LiveRegisters;
 use super::access::as_copy;
-use super::body::{BlockId, InstId, MachineBody, MachineInst, RegisterFile};
-use crate::codegen::isa::{Arch, Meaning, Operand, Unit};
+use super::body::{BlockId, InstId, MachineBody, MachineInst};
+use crate::codegen::isa::{Arch, Meaning, Unit};
 use crate::codegen::issue::{IssueCost, IssueOrder, IssueRates, IssuingWave, RegionGraph};
 use crate::codegen::target::{DeviceModel, InstructionCost};
 use crate::index::{Neighbours, Stretches};
@@ -68,14 +68,10 @@ impl Interleaver {
     ) {
         let rates = IssueRates::of(device);
         let own = body.blocks[block];
-        let is_vector = |operand: &Operand| match operand.as_virtual() {
-            Some((register, _)) => body.registers[register].file == RegisterFile::Vgpr,
-            None => *operand == Operand::NONE,
-        };
         self.costs.clear();
         self.costs.extend(body.block(block).iter().map(|inst| {
-            let only_vectors = || inst.inst.operands.iter().all(is_vector);
-            let cost = InstructionCost::of(device, arch, &inst.inst, only_vectors);
+            // A wave that is alone shares no turns, whatever its operands are.
+            let cost = InstructionCost::of(device, arch, &inst.inst, || false);
             rates.cost(&cost.kind, cost.turns)
         }));
         let tail = tail(body, block);
@@ -92,22 +88,22 @@ impl Interleaver {
     /// follows another one, as its instructions stand and in the new order.
     fn pass_regions(&mut self, body: &MachineBody, insts: Range<InstId>, end: InstId) -> [u64; 2] {
         let Interleaver { dependences, registers, graph, order, costs, written } = self;
-        let own = body.insts.range(insts.clone());
         let mut wave = IssuingWave::default();
-        dependences.issue(own, costs, &mut wave);
+        dependences.issue(costs, &mut wave);
         dependences.hand_on(body.insts.range(insts.end..end));
         let (mut again, start, results) = (wave, wave.clk(), dependences.results());
-        dependences.issue(own, costs, &mut again);
+        dependences.issue(costs, &mut again);
         dependences.restore(results);
-        let mut costs = &costs[..];
+        let (mut costs, mut first) = (&costs[..], 0);
         for region in regions(body, insts) {
             let own = body.insts.range(region);
             let (now, later) = costs.split_at(own.len());
             costs = later;
-            dependences.find(graph, own, now);
+            dependences.find(graph, first, own, now);
             registers.enter(own);
             order.find(graph, &mut wave, registers);
-            dependences.leave(own, now, &order.begun);
+            dependences.leave(first, now, &order.begun);
+            first += own.len();
             written.extend(order.order.iter().map(|&number| own[number as usize]));
         }
         [again, wave].map(|wave| wave.clk() - start)
