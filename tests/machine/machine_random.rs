@@ -240,12 +240,18 @@ fn loop_with_products(rng: &mut StdRng, chip: Arch) -> MachineBody {
     let mut body = MachineBody { registers: registers(rng, chip), ..MachineBody::default() };
     let start = body.insts.next_key();
     let is_product = |inst: &Inst| matches!(inst.op.info().unit, Unit::Mfma(_));
+    // Most others may change places.
+    let is_fixed = |inst: &Inst| {
+        let info = inst.op.info();
+        matches!(info.unit, Unit::Flat | Unit::Smem) || info.writes.contains(Implicit::EXEC)
+    };
     while body.insts.len() < 60 {
         let inst = match rng.random_range(0..20) {
             0..3 => copy(rng, &body.registers, chip),
-            3 => Some(Inst::new(Opcode::SBarrier, &[])).filter(|_| rng.random_bool(0.3)),
+            3 => Some(Inst::new(Opcode::SBarrier, &[])).filter(|_| rng.random_bool(0.1)),
             4..8 => (0..200).find_map(|_| instruction(rng, &body.registers, chip).filter(is_product)),
-            _ => instruction(rng, &body.registers, chip),
+            _ => instruction(rng, &body.registers, chip)
+                .filter(|inst| !is_fixed(inst) || rng.random_bool(0.05)),
         };
         body.insts.extend(inst.map(|inst| MachineInst { inst, source: 0 }));
     }

@@ -72,7 +72,10 @@ pub(in crate::passes) fn outside(
     let coordinates: SmallVec<[(Dim, Symbol); 4]> = value
         .iter()
         .map(|&dim| {
-            let (symbol, range) = coordinate_along(geometry, dim);
+            let (_, range) = coordinate_along(geometry, dim);
+            // Not the symbol that lowering takes: its expressions would be there before it, and stand in
+            // another order than in a kernel that was read after this pass.
+            let symbol = Symbol::new(&format!("at {}", geometry.dim(dim).symbol.name()));
             // What cannot be assumed is not known, and then masks say it at run time.
             let _ = arena.assume_range(symbol, range);
             (dim, symbol)

@@ -48,14 +48,15 @@ impl Compilation<'_> {
         Ok(())
     }
 
-    /// A schedule that says in which cycle an operation runs has the last word, and so has a SIMD that waves
-    /// share.
+    /// Without a schedule loops stay as they were written. A schedule that says in which cycle an operation
+    /// runs has the last word, and so has a SIMD that waves share.
     fn interleave(&mut self) -> PassResult {
         let target = self.options.target();
         let scheduled = self.workspace.world.get::<ScheduledLoops>(self.workspace.root);
-        let applied = scheduled.and_then(|scheduled| named(scheduled.applied));
+        let Some(scheduled) = scheduled else { return Ok(()) };
+        let places_in_time = named(scheduled.applied).is_some_and(Strategy::places_in_time);
         let is_alone = self.fact::<Geometry>()?.wave_count() <= target.simds_per_compute_unit;
-        if !is_alone || applied.is_some_and(Strategy::places_in_time) {
+        if !is_alone || places_in_time {
             return Ok(());
         }
         let device = DeviceModel::nearest(target);

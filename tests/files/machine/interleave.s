@@ -148,11 +148,13 @@ bb1:
 ; run interleave
 bb0:
     v_mfma_f32_16x16x16_f16 a[0:3], v[0:1], v[2:3], a[0:3]
++   v_exp_f32 v20, v20
     v_mfma_f32_16x16x16_f16 a[0:3], v[4:5], v[6:7], a[0:3]
++   v_exp_f32 v21, v21
     v_mfma_f32_16x16x16_f16 a[0:3], v[8:9], v[10:11], a[0:3]
     v_mfma_f32_16x16x16_f16 a[0:3], v[12:13], v[14:15], a[0:3]
-    v_exp_f32 v20, v20
-    v_exp_f32 v21, v21
+-   v_exp_f32 v20, v20
+-   v_exp_f32 v21, v21
     s_setreg_imm32_b32 hwreg(HW_REG_MODE, 0, 2), 3
     v_exp_f32 v22, v22
     v_exp_f32 v23, v23

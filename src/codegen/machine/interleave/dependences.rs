@@ -29,7 +29,8 @@ pub(super) fn is_fixed(inst: &Inst) -> bool {
     }
 }
 
-/// True for scalar instructions that change the mode in which others work, or registers that they do not name.
+/// True for scalar instructions that change the mode in which others work, or registers that they do not
+/// name.
 fn reaches_unnamed(inst: &Inst) -> bool {
     use Meaning::{MoveFromRelative, MoveToRelative, SetGprIndex, SetGprIndexMode};
     let meaning = inst.op.info().meaning;
