@@ -249,7 +249,10 @@ fn loop_with_products(rng: &mut StdRng, chip: Arch) -> MachineBody {
         let inst = match rng.random_range(0..20) {
             0..3 => copy(rng, &body.registers, chip),
             3 => Some(Inst::new(Opcode::SBarrier, &[])).filter(|_| rng.random_bool(0.1)),
-            4..8 => (0..200).find_map(|_| instruction(rng, &body.registers, chip).filter(is_product)),
+            // Plain arithmetic seldom comes out, and products always would.
+            4 if rng.random_bool(0.5) => {
+                (0..200).find_map(|_| instruction(rng, &body.registers, chip).filter(is_product))
+            }
             _ => instruction(rng, &body.registers, chip)
                 .filter(|inst| !is_fixed(inst) || rng.random_bool(0.05)),
         };
@@ -278,7 +281,7 @@ fn random_loops_are_interleaved_without_a_change_of_meaning() {
         assert_no(seed, check_order(&before, &after), &after);
         changed += u64::from(text::print(&before) != text::print(&after));
     }
-    assert!(changed > CASES / 4, "{changed} of {CASES} loops have another order");
+    assert!(changed > CASES / 20, "{changed} of {CASES} loops have another order");
 }
 
 fn assert_no(seed: u64, faults: Vec<MachineFault>, body: &MachineBody) {
