@@ -47,7 +47,6 @@ const FLOORS: &[(&str, &[&str])] = &[
     ("codegen::isa", &["codegen::arch", "float16"]),
     ("codegen::rules", &["codegen::isa"]),
     ("codegen::target", &["codegen::arch", "codegen::isa", "ir::lanes", "ir::types", "ir::layout"]),
-    ("codegen::issue", &["codegen::target"]),
     ("codegen::object", &["codegen::isa", "codegen::target"]),
     ("codegen::assembler", &["codegen::isa", "codegen::object", "codegen::target"]),
     (
@@ -59,7 +58,7 @@ const FLOORS: &[(&str, &[&str])] = &[
         "runtime::sim",
         &["codegen::isa", "codegen::object", "codegen::rules", "codegen::target", "float16", "workers"],
     ),
-    ("codegen::machine", &["codegen::isa", "codegen::issue", "codegen::rules", "codegen::target", "index"]),
+    ("codegen::machine", &["codegen::isa", "codegen::rules", "codegen::target", "index"]),
     (
         "codegen::lower",
         &[

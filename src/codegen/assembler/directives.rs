@@ -41,7 +41,7 @@ pub(super) enum SectionDirective {
     Previous,
 }
 
-/// What is said about symbols.
+/// Directives about symbols.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) enum SymbolDirective {
     Global,
@@ -56,7 +56,7 @@ pub(super) enum SymbolDirective {
     SetOnce,
 }
 
-/// What is put into a section.
+/// Directives that put bytes into a section.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) enum DataDirective {
     /// Numbers of this many bytes.

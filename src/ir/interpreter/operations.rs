@@ -1,4 +1,4 @@
-//! What single operations compute, on whole tensors: a function for each family.
+//! Results of single operations on whole tensors: a function for each family.
 
 use std::rc::Rc;
 

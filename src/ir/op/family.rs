@@ -55,9 +55,9 @@ families! {
         WorkgroupId(axis: u32),
         Iteration(dim: Dim),
     }
-    /// What reads or writes a memory.
+    /// Operations that read or write a memory.
     Access AccessOp { Read, Write, Atomic(op: AtomicOp), GlobalToShared }
-    /// What makes an element of those at the same coordinates.
+    /// Operations that make an element of those at the same coordinates.
     ElementWise ElementWiseOp: Hash {
         Unary(op: UnaryOp),
         Binary(op: BinaryOp),
@@ -69,22 +69,22 @@ families! {
         Encode(dtype: DType),
         Broadcast,
     }
-    /// What leaves elements as they are, and moves them to other places.
+    /// Operations that leave elements as they are, and move them to other places.
     Rearrangement RearrangementOp { Rearrange }
     /// Products of matrices.
     Contraction ContractionOp { Mma(choice: MmaChoice), ScaledMma(choice: MmaChoice) }
-    /// What runs along a dimension.
+    /// Operations that run along a dimension.
     AlongDim AlongDimOp: Hash { Reduce(reduction: Reduction), Scan(scan: Scan), Sort(sort: Sort) }
-    /// What holds nodes of its own.
+    /// Operations that hold nodes of their own.
     Region RegionOp { Iterate(dim: Dim), Conditional, While, Pipeline(dim: Dim) }
     /// Values that a region carries, inside of it or after it.
     Carried CarriedOp { IterArg(number: u32), LoopResult(number: u32) }
-    /// What affects order and time, and computes nothing.
+    /// Operations that affect order and time, and compute nothing.
     Order OrderOp { Barrier, SetSymbol(symbol: Symbol), Control(control: Control) }
 }
 
 impl ContractionOp {
-    /// What it says of its matrix instruction.
+    /// Its choice of a matrix instruction.
     pub(crate) const fn choice(self) -> MmaChoice {
         match self {
             ContractionOp::Mma(choice) | ContractionOp::ScaledMma(choice) => choice,

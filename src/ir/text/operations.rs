@@ -15,7 +15,7 @@ use crate::ir::layout::Dim;
 use crate::ir::node::*;
 use crate::ir::types::DType;
 
-/// What a word of an operation begins.
+/// The operation that a word begins.
 enum ParsedOperation {
     /// A node that is to be made.
     Node(Op, Vec<Entity>, ValueType),

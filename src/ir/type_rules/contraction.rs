@@ -59,7 +59,7 @@ impl TypeRules<'_> {
         )
     }
 
-    /// Whether a factor has the elements that an instruction takes; passes pack those of 4 and 6 bits.
+    /// True if a factor has the elements that an instruction takes; passes pack those of 4 and 6 bits.
     fn holds_input(&self, factor: &ValueType, input: DType) -> bool {
         let packed = input.packing().filter(|_| self.written_by == WrittenBy::Passes);
         factor.dtype == Some(input) || packed.is_some_and(|packing| factor.dtype == Some(packing.word))
@@ -129,11 +129,11 @@ pub(crate) struct MmaDims {
     pub m: Dim,
     /// Rows of rhs, columns of acc.
     pub n: Dim,
-    /// What lhs and rhs are summed along.
+    /// The dimensions along which lhs and rhs are summed.
     pub k: [SummedDim; 2],
 }
 
-/// What a factor is summed along.
+/// The dimension along which a factor is summed.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) struct SummedDim {
     /// The dimension itself or, of packed elements, that of their units.
@@ -142,7 +142,7 @@ pub(crate) struct SummedDim {
     pub words: Option<Dim>,
 }
 
-/// What is wrong with factors that have a dimension of their own.
+/// The fault of factors that have a dimension of their own.
 const OTHER_DIMENSIONS: &str = "all three must have the same dimensions beside m, n and k";
 
 impl SummedDim {

@@ -19,7 +19,7 @@ pub(crate) enum WrittenBy {
     Passes,
 }
 
-/// What rules know of the kernel.
+/// The facts about the kernel that rules need.
 #[derive(Copy, Clone)]
 pub(crate) struct TypeRules<'a> {
     /// Its dimensions.
@@ -30,17 +30,17 @@ pub(crate) struct TypeRules<'a> {
 
 /// An operation with the types that its rule is about.
 pub(crate) struct TypedNode<'a> {
-    /// What it does.
+    /// Its operation.
     pub op: Op,
-    /// What is written on the node.
+    /// The type that is written on the node.
     pub stated: &'a ValueType,
     /// The types of its operands; of a carried value, that of its initial one.
     pub operands: SmallVec<[&'a ValueType; 5]>,
-    /// What is known of an access beside its operands.
+    /// Facts about an access beside its operands.
     pub access: TypedAccess<'a>,
 }
 
-/// What the type of an access depends on beside its operands.
+/// Facts, beside its operands, on which the type of an access depends.
 #[derive(Copy, Clone, Default)]
 pub(crate) struct TypedAccess<'a> {
     /// Its coordinates, if they are not those of its value.
@@ -70,7 +70,7 @@ pub(crate) enum BrokenRule {
     Scales,
 }
 
-/// What is wrong with types.
+/// A fault of types.
 #[derive(Debug)]
 pub(crate) struct TypeFault {
     /// The part of the rule.
@@ -118,7 +118,7 @@ impl TypeRules<'_> {
         format!("repeat it with `broadcast %x [{names}]` (in Rust, `broadcast([..])`)")
     }
 
-    /// Whether a dimension of an operand is one of the result, or follows one of them: its elements are
+    /// True if a dimension of an operand is one of the result, or follows one of them: its elements are
     /// repeated then.
     pub(super) fn repeats(&self, dim: Dim, result: &Dims) -> bool {
         result.contains(&dim) || self.dims.scaled_from(dim).is_some_and(|(base, _)| result.contains(&base))

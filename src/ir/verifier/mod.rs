@@ -571,7 +571,7 @@ impl<'w> Verifier<'w> {
     }
 }
 
-/// What the operands of a mapped access are: values, and what is accessed.
+/// Roles of the operands of a mapped access: values, and what is accessed.
 fn mapped_roles(operands: &Operands, accessed: NodeRole) -> SmallVec<[NodeRole; 4]> {
     let mut roles = SmallVec::from_elem(NodeRole::Value, operands.0.len());
     match roles.last_mut() {

@@ -78,7 +78,7 @@ fn typed_access<'w>(verifier: &Verifier<'w>, node: Entity, op: Op, operands: &Op
     }
 }
 
-/// Whether a type is the one that the rule gives.
+/// True if a type is the one that the rule gives.
 fn agrees(op: Op, result: &ValueType, ty: &ValueType) -> bool {
     let row = op.row();
     let in_any_order = match row.result {
@@ -93,7 +93,7 @@ fn agrees(op: Op, result: &ValueType, ty: &ValueType) -> bool {
     result == ty || in_any_order && result.dtype == ty.dtype && same_dims(&result.dims, &ty.dims)
 }
 
-/// What is wrong with the condition of a region, and with what it carries.
+/// The fault of a region's condition or of what it carries, if there is one.
 fn region_disagreement(verifier: &Verifier, rules: TypeRules, node: Entity) -> Option<String> {
     let (op, Operands(operands), _) = verifier.node(node)?;
     let of = |node: Entity| verifier.node(node).map(|parts| parts.2);

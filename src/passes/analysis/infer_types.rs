@@ -151,7 +151,7 @@ impl<'k> Inference<'_, '_, 'k> {
         Ok(())
     }
 
-    /// Whether an access is one of a log that has no type yet.
+    /// True if an access is one of a log that has no type yet.
     fn is_log(&self, operands: &Operands) -> Result<bool, Diagnostic> {
         let memory = operands.last()?;
         Ok(self.types.get(memory)?.dtype.is_none() && self.op(memory)? == Op::Memory)

@@ -169,7 +169,7 @@ impl Compilation<'_> {
         Ok(counted)
     }
 
-    /// What the author assumes of the sizes.
+    /// Assumptions of the author about sizes.
     fn assumptions(&self) -> Result<Vec<(Symbol, Assumption)>, Diagnostic> {
         let constraints = self.fact::<Constraints>()?.0.iter();
         let assumptions = constraints.filter_map(|(constraint, _)| {

@@ -165,7 +165,7 @@ fn launch(out: &mut String, kernel: &BuiltKernel) {
     let _ = writeln!(out, "    Ok(launch{calls})\n}}");
 }
 
-/// What is said about the function.
+/// The documentation of the function.
 fn documentation(out: &mut String, kernel: &BuiltKernel) {
     let executable = kernel.first();
     // Writing to a string cannot fail.

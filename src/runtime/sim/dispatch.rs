@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use crate::codegen::target::Target;
 use crate::workers;
 
-use super::error::{Fault, FaultKind, SimError, Stopped};
+use super::error::{FaultKind, SimError, Stopped, StoppedWave};
 use super::execute::{ExecutionContext, Lds, WidenedCache};
 use super::launch_config::LaunchConfig;
 use super::memory::DeviceMemory;
@@ -77,15 +77,7 @@ struct RunWorker {
     spare: Vec<StartedGroup>,
     /// Turns in vain, one after the other.
     idle: u64,
-    failure: Option<DispatchFailure>,
-}
-
-/// Where a workgroup stopped.
-struct DispatchFailure {
-    workgroup: u64,
-    wave: usize,
-    step: usize,
-    stopped: Stopped,
+    failure: Option<StoppedWave>,
 }
 
 /// How a workgroup has left its turn.
@@ -113,7 +105,7 @@ struct Dispatcher<'a> {
     progress: AtomicU64,
     /// All of them waited for too long.
     stands_still: AtomicBool,
-    outcome: Mutex<(LaunchStats, Option<DispatchFailure>)>,
+    outcome: Mutex<(LaunchStats, Option<StoppedWave>)>,
 }
 
 /// Runs a kernel to its end.
@@ -133,24 +125,17 @@ pub(super) fn launch(
     let launch = LaunchContext::new(target, module, kernel, config, &segments, &view)?;
     // Run mode does not follow which memory is written.
     view.define_all();
-    let result = all(&launch, target).map_err(|failure| {
-        let (address, instruction) = module.describe(kernel, failure.step);
-        SimError::Fault(Box::new(Fault {
-            kernel: name.to_owned(),
-            workgroup: launch.coordinates(failure.workgroup),
-            wave: failure.wave as u32,
-            lane: failure.stopped.lane,
-            address,
-            instruction,
-            kind: failure.stopped.kind.or_freed(|address| memory.freed(address)),
-        }))
+    let result = all(&launch, target).map_err(|stopped| {
+        let mut fault = launch.fault(module, stopped);
+        fault.kind = fault.kind.or_freed(|address| memory.freed(address));
+        SimError::Fault(Box::new(fault))
     });
     result.map(|stats| LaunchStats { past_end: view.past_end(), ..stats })
 }
 
 /// Runs all workgroups. They start in order, and those before one that fails are worked on for as long as
 /// they get anywhere, so that the first of several that fail is always the one reported.
-fn all(launch: &LaunchContext<'_>, target: Target) -> Result<LaunchStats, DispatchFailure> {
+fn all(launch: &LaunchContext<'_>, target: Target) -> Result<LaunchStats, StoppedWave> {
     let workgroups = launch.workgroups();
     launch.begins(workgroups);
     let dispatcher = Dispatcher {
@@ -306,7 +291,7 @@ impl Dispatcher<'_> {
         worker.spare.push(group);
     }
 
-    fn fail(&self, worker: &mut RunWorker, failure: DispatchFailure) {
+    fn fail(&self, worker: &mut RunWorker, failure: StoppedWave) {
         self.end.fetch_min(failure.workgroup, Relaxed);
         // Only workgroups before it are worked on after it.
         worker.failure = Some(failure);
@@ -330,7 +315,7 @@ impl Dispatcher<'_> {
                 let wave = running.unwrap_or(0);
                 let stopped = Stopped::wave(FaultKind::Standstill(STANDSTILL));
                 let (workgroup, step) = (group.number, group.waves[wave].pc);
-                self.fail(worker, DispatchFailure { workgroup, wave, step, stopped });
+                self.fail(worker, StoppedWave { workgroup, wave, step, stopped });
             }
             return false;
         }
@@ -348,7 +333,7 @@ impl Dispatcher<'_> {
         worker: &mut RunWorker,
         group: &mut StartedGroup,
         instructions: u64,
-    ) -> Result<GroupTurnEnd, DispatchFailure> {
+    ) -> Result<GroupTurnEnd, StoppedWave> {
         let StartedGroup { number, waves, paces, turns, lds, .. } = group;
         let mut context = ExecutionContext {
             program: self.launch.program,
@@ -357,7 +342,7 @@ impl Dispatcher<'_> {
             caches: &mut worker.caches,
             budget: self.launch.config.instruction_budget,
         };
-        let failure = |wave: usize, step: usize, stopped: Stopped| DispatchFailure {
+        let failure = |wave: usize, step: usize, stopped: Stopped| StoppedWave {
             workgroup: *number,
             wave,
             step,

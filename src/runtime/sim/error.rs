@@ -260,6 +260,19 @@ pub(super) struct Stopped {
     pub kind: FaultKind,
 }
 
+/// A wave of a workgroup that stopped.
+#[derive(Debug)]
+pub(super) struct StoppedWave {
+    /// Linear number of its workgroup.
+    pub workgroup: u64,
+    /// Its number in that.
+    pub wave: usize,
+    /// The step of the program at which it stopped.
+    pub step: usize,
+    /// The reason.
+    pub stopped: Stopped,
+}
+
 impl Stopped {
     /// A fault of the whole wave.
     #[cold]

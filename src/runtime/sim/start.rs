@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use crate::codegen::object::{DescriptorField, InitialSgprs, WorkgroupSize};
 use crate::codegen::target::{Feature, MOST_WORKGROUPS, Occupancy, Target};
 
-use super::error::{FaultKind, SimError, Stopped};
+use super::error::{Fault, FaultKind, SimError, Stopped, StoppedWave};
 use super::execute::{SCRATCH_OF_WAVES, WAVE_OFFSET, hardware_id, private_descriptor};
 use super::kernarg;
 use super::launch_config::LaunchConfig;
@@ -185,6 +185,21 @@ impl<'a> LaunchContext<'a> {
     /// Number of workgroups.
     pub(super) fn workgroups(&self) -> u64 {
         self.config.grid.iter().map(|&n| u64::from(n)).product()
+    }
+
+    /// The fault at which a launch of a module's kernel stopped.
+    #[cold]
+    pub(super) fn fault(&self, module: &Module, at: StoppedWave) -> Fault {
+        let (address, instruction) = module.describe(self.kernel, at.step);
+        Fault {
+            kernel: self.kernel.name.clone(),
+            workgroup: self.coordinates(at.workgroup),
+            wave: at.wave as u32,
+            lane: at.stopped.lane,
+            address,
+            instruction,
+            kind: at.stopped.kind,
+        }
     }
 
     /// Ids of a workgroup.

@@ -96,11 +96,11 @@ pub(super) struct MappedPiece {
     pub(super) scalar: Expr,
     pub(super) immediate: u32,
     pub(super) conditions: ElementConditions,
-    /// What is prepared in front of a loop.
+    /// The part that is prepared in front of a loop.
     pub(super) kept: KeptOffset,
 }
 
-/// What of an offset a loop finds in a register.
+/// The part of an offset that a loop finds in a register.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) enum KeptOffset {
     Nothing,

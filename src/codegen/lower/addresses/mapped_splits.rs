@@ -16,7 +16,7 @@ pub(super) const MOST_BIAS: i64 = 1 << 28;
 
 /// An address taken apart.
 pub(super) struct Split {
-    /// What all lanes have in common at all times.
+    /// The part that all lanes have in common at all times.
     pub(super) uniform: Expr,
     /// By how much the base is moved down so that no offset is negative.
     pub(super) bias: i64,

@@ -21,7 +21,7 @@ pub(super) struct Drafts {
     pub(super) granule: u32,
     /// How many of them side by side are the same.
     pub(super) repeats: u32,
-    /// What each instruction accesses.
+    /// The accesses of the instructions, one each.
     pub(super) pieces: Vec<MappedDraft>,
     pub(super) why: Option<Narrowness>,
 }

@@ -14,7 +14,7 @@ use crate::codegen::lower::emit::emitter::Scalar;
 use crate::ir::expr::{Atom, Expr, ExprError, Rational, Symbol};
 use crate::ir::layout::Dim;
 
-/// What a symbol of a place stands for; any other symbol is a kernel argument.
+/// The meaning of a symbol of a place; any other symbol is a kernel argument.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum PlaceSymbol {
     /// Number of the workgroup along a grid axis.
@@ -29,7 +29,7 @@ pub(crate) enum PlaceSymbol {
     Operand { number: usize, element: u32 },
 }
 
-/// What an expression depends on.
+/// The things that an expression depends on.
 #[derive(Copy, Clone, PartialEq, Eq, Default, Debug)]
 pub(crate) struct DependenceClass(u8);
 
@@ -60,7 +60,7 @@ impl DependenceClass {
 /// A coefficient and the factors that it belongs to.
 pub(crate) type ExprFactors = (Rational, SmallVec<[Expr; 4]>);
 
-/// Where a value is.
+/// The place of a value.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum HeldValue {
     /// The same in all lanes.
@@ -87,7 +87,7 @@ impl ValueLayer<'_> {
         Ok(())
     }
 
-    /// What an expression depends on.
+    /// The things that an expression depends on.
     pub(crate) fn class(&mut self, e: Expr) -> DependenceClass {
         if let Some(&class) = self.expressions.classes.get(&e) {
             return class;
@@ -165,7 +165,7 @@ impl ValueLayer<'_> {
         self.arena.terms(e).fold(own, |all, (coefficient, _)| lcm(all, *coefficient.denom()))
     }
 
-    /// Whether a value is certainly a number of 24 bits without a sign.
+    /// True if a value is certainly a number of 24 bits without a sign.
     pub(super) fn has_24_bits(&self, e: Expr) -> bool {
         let range = self.arena.range(e);
         range.at_least(0) && range.at_most(MOST_24_BITS)

@@ -7,7 +7,7 @@ use crate::codegen::lower::emit::emitter::{MOST_DIVIDED, Scalar, magic_divisor};
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::expr::Range;
 
-/// What is known of a dividend.
+/// Known facts about a dividend.
 #[derive(Copy, Clone, Debug)]
 pub(super) struct Dividend {
     /// It is not negative.
@@ -25,7 +25,7 @@ impl Dividend {
     }
 }
 
-/// What is known of a divisor.
+/// Known facts about a divisor.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) enum Divisor {
     Positive,

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::super::access::{accesses, hidden_read, implicit_ranges};
+use super::super::access::{accesses, hidden_read, implicit_ranges, is_lds_dma};
 use super::super::body::{InstId, MachineBody, MachineInst};
 use super::MachineFault;
 use crate::codegen::isa::{Effect, Inst, Meaning, Operand, Unit};
@@ -16,7 +16,7 @@ enum WrittenPlace {
     Virtual(u32, u32),
 }
 
-/// What must hold of `after`, whose blocks have the instructions of those of `before` in another order.
+/// Faults of `after`, whose blocks have the instructions of those of `before` in another order.
 pub fn check_order(before: &MachineBody, after: &MachineBody) -> Vec<MachineFault> {
     let mut faults = Vec::new();
     if before.blocks != after.blocks || before.registers != after.registers {
@@ -65,7 +65,7 @@ fn numbers(old: &[MachineInst], new: &[MachineInst]) -> Option<Vec<u32>> {
     numbers.filter(|numbers| numbers.len() == old.len())
 }
 
-/// What instructions of a block do, by their numbers in the order in which they were written.
+/// Effects of the instructions of a block, by their numbers in the order in which they were written.
 struct History {
     /// For each, who wrote what it reads: nobody of the block, or an instruction.
     sources: Vec<Vec<Option<u32>>>,
@@ -130,7 +130,7 @@ fn conflict(one: &Inst, other: &Inst) -> bool {
                 Unit::Branch | Unit::Barrier | Unit::Wait | Unit::Nop | Unit::Other | Unit::Flat | Unit::Smem
             );
         let in_memory = info.unit == Unit::Vmem;
-        let in_lds = info.unit == Unit::Lds && effect != Effect::None || effect == Effect::LoadToLds;
+        let in_lds = info.unit == Unit::Lds && effect != Effect::None || is_lds_dma(info);
         (is_fence, in_memory, in_lds, in_lds && effect == Effect::Load)
     });
     one.0 || other.0 || one.1 && other.1 || one.2 && other.2 && !(one.3 && other.3)

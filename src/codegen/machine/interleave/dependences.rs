@@ -1,10 +1,14 @@
-//! What has to come before what in a region of machine code, and when the operands from outside are there.
+//! The order that instructions of a region must keep, and when operands from outside are there.
 
-use super::super::access::{RegisterRange, accesses, as_copy, changes_indexing, hardware_register, is_vmem};
+use super::super::access::{
+    RegisterRange, accesses, changes_indexing, hardware_register, is_lds_dma, is_vmem,
+};
 use super::super::body::{InstId, MachineBody, MachineInst};
+use super::costs::{IssueCost, IssueUnit};
+use super::order::RegionGraph;
 use super::parts::{PartAccess, RegisterPart, RegisterPartNumbers};
+use super::wave::IssuingWave;
 use crate::codegen::isa::{Effect, Implicit, Inst, Meaning, Unit};
-use crate::codegen::issue::{IssueCost, IssueUnit, IssuingWave, RegionGraph};
 use crate::index::Stretches;
 use cranelift_entity::packed_option::PackedOption;
 use cranelift_entity::{EntityRef, SecondaryMap, entity_impl};
@@ -44,7 +48,7 @@ fn reaches_unnamed(inst: &Inst) -> bool {
 struct ReadId(u32);
 entity_impl!(ReadId, "");
 
-/// What instructions of the region have done with a part of a register.
+/// The accesses of a part of a register by instructions of the region so far.
 #[derive(Copy, Clone, Default)]
 struct PartUse {
     /// The region for which the rest holds; 0 is none.
@@ -68,7 +72,7 @@ pub(super) type ResultTimes = SecondaryMap<RegisterPart, [u64; 2]>;
 #[derive(Default)]
 pub(super) struct Dependences {
     parts: RegisterPartNumbers,
-    /// What the instructions of the block do with parts, and where the accesses of each begin.
+    /// The accesses of parts by the block's instructions, and where those of each begin.
     accesses: Vec<(RegisterPart, PartAccess)>,
     starts: Vec<u32>,
     /// The parts that stand for others in the next trip.
@@ -98,7 +102,7 @@ impl Dependences {
         self.find_successors(body.insts.range(tail..block.end));
     }
 
-    /// What an instruction of the block does with parts.
+    /// The accesses of parts by an instruction of the block.
     fn of(&self, at: usize) -> &[(RegisterPart, PartAccess)] {
         &self.accesses[self.starts[at] as usize..self.starts[at + 1] as usize]
     }
@@ -119,14 +123,9 @@ impl Dependences {
                 }
             }
         }
-        for inst in tail {
-            let Some((to, from)) = as_copy(&inst.inst) else { continue };
-            let (Some(to), Some(from)) = (self.parts.of(to), self.parts.of(from)) else { continue };
-            for part in 0..inst.inst.width(0) as usize {
-                let [to, from] = [to, from].map(|first| RegisterPart::new(first.index() + part));
-                if made[from] > 0 && made[from] >= last_read[to] {
-                    self.successors[from] = to.into();
-                }
+        for [to, from] in self.parts.copied(tail) {
+            if made[from] > 0 && made[from] >= last_read[to] {
+                self.successors[from] = to.into();
             }
         }
     }
@@ -176,7 +175,7 @@ impl Dependences {
                 graph.follows(before);
             }
             let effect = info.meaning.effect();
-            if (info.unit == Unit::Lds && effect != Effect::None) || effect == Effect::LoadToLds {
+            if (info.unit == Unit::Lds && effect != Effect::None) || is_lds_dma(info) {
                 lds.access(graph, effect, number);
             }
         }
@@ -218,13 +217,8 @@ impl Dependences {
 
     /// Lets the next trip find results under the names that the copies at the end of a trip give them.
     pub(super) fn hand_on(&mut self, tail: &[MachineInst]) {
-        for inst in tail {
-            let Some((to, from)) = as_copy(&inst.inst) else { continue };
-            let (Some(to), Some(from)) = (self.parts.of(to), self.parts.of(from)) else { continue };
-            for part in 0..inst.inst.width(0) as usize {
-                let [to, from] = [to, from].map(|first| RegisterPart::new(first.index() + part));
-                self.results[to] = self.results[from];
-            }
+        for [to, from] in self.parts.copied(tail) {
+            self.results[to] = self.results[from];
         }
     }
 

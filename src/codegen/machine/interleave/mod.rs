@@ -4,29 +4,36 @@
 //! The pass looks at bodies of innermost loops that have both matrix and vector instructions. Barriers,
 //! waits, writes of EXEC and branches cut a body into regions, and no instruction leaves its region; memory
 //! is accessed in the order of the code except that reads of LDS pass each other. Each region is ordered anew
-//! by list scheduling (`codegen/issue`), with no more registers alive at once than before. A body that gains
+//! by list scheduling, with no more registers alive at once than before. A body that gains
 //! nothing by that stays as it is, and so does one whose waves compete by priorities: there a schedule says
 //! when each of them issues. Times are those of a wave that has its SIMD for itself, so the pass is for
 //! workgroups of up to four waves: with eight, in step, attention took between 4 % more and 10 % less.
 //!
 //! - `parts`: the registers of a body, one number for each 32 bits
 //! - `dependences`: what has to come before what in a region
+//! - `costs`, `wave`: what instructions take, and when a wave issues them
+//! - `order`: the order of a region
 //! - `registers`: how many registers are alive
 
+mod costs;
 mod dependences;
+mod order;
 mod parts;
 mod registers;
+mod wave;
 
 use std::ops::Range;
 
 use smallvec::SmallVec;
 
+use self::costs::{IssueCost, IssueRates};
 use self::dependences::{Dependences, is_fixed};
+use self::order::{IssueOrder, RegionGraph};
 use self::registers::LiveRegisters;
+use self::wave::IssuingWave;
 use super::access::as_copy;
 use super::body::{BlockId, InstId, MachineBody, MachineInst};
 use crate::codegen::isa::{Arch, Meaning, Unit};
-use crate::codegen::issue::{IssueCost, IssueOrder, IssueRates, IssuingWave, RegionGraph};
 use crate::codegen::target::{DeviceModel, InstructionCost};
 use crate::index::{Neighbours, Stretches};
 use cranelift_entity::iter_entity_range;

@@ -1,8 +1,8 @@
 //! The registers of a body, one number for each 32 bits of them: those of the hardware, and after them the
 //! virtual ones.
 
-use super::super::access::{RegisterRange, accesses, hidden_read, implicit_ranges};
-use super::super::body::MachineBody;
+use super::super::access::{RegisterRange, accesses, as_copy, hidden_read, implicit_ranges};
+use super::super::body::{MachineBody, MachineInst};
 use crate::codegen::isa::{Implicit, Inst, Operand, VReg};
 use cranelift_entity::{EntityRef, PrimaryMap};
 
@@ -23,7 +23,7 @@ pub(super) struct RegisterPartNumbers {
 /// The operand on which a matrix instruction accumulates.
 const ADDEND: usize = 3;
 
-/// What an instruction does with a part.
+/// Kinds of accesses of a part.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) enum PartAccess {
     /// Reads it.
@@ -57,6 +57,17 @@ impl RegisterPartNumbers {
             Some((register, first)) => Some(RegisterPart(self.first[register].0 + first)),
             None => operand.number().map(RegisterPart),
         }
+    }
+
+    /// The parts that copies among these instructions write, each with the one that it is a copy of.
+    pub(super) fn copied(&self, insts: &[MachineInst]) -> impl Iterator<Item = [RegisterPart; 2]> {
+        insts.iter().flat_map(|inst| {
+            let first = as_copy(&inst.inst).and_then(|(to, from)| Some([self.of(to)?, self.of(from)?]));
+            let parts = 0..inst.inst.width(0);
+            first.into_iter().flat_map(move |first| {
+                parts.clone().map(move |part| first.map(|first| RegisterPart(first.0 + u32::from(part))))
+            })
+        })
     }
 
     /// Visits what an instruction reads, and then what it writes, apart from EXEC, which no instruction that

@@ -3,7 +3,6 @@
 use super::super::access::accesses;
 use super::super::body::{MachineBody, MachineInst, RegisterFile};
 use crate::codegen::isa::VReg;
-use crate::codegen::issue::RegisterLimit;
 use cranelift_entity::SecondaryMap;
 use smallvec::SmallVec;
 
@@ -123,15 +122,15 @@ impl LiveRegisters {
         }
         [made, freed]
     }
-}
 
-impl RegisterLimit for LiveRegisters {
-    fn allows(&self, number: u32) -> bool {
+    /// True if there are registers for an instruction if it comes next.
+    pub(super) fn allows(&self, number: u32) -> bool {
         let [made, freed] = self.change(number);
         made <= freed || self.now + made - freed <= self.most
     }
 
-    fn pass(&mut self, number: u32) {
+    /// Lets an instruction come next.
+    pub(super) fn pass(&mut self, number: u32) {
         let [made, freed] = self.change(number);
         self.now = (self.now + made).saturating_sub(freed);
         for at in self.starts[number as usize]..self.starts[number as usize + 1] {

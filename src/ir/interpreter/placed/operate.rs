@@ -139,7 +139,7 @@ impl Machine<'_> {
         self.splat(node, bits)
     }
 
-    /// What an access reads, if it has a result.
+    /// The values that an access reads, if it has a result.
     fn access(
         &mut self,
         node: Entity,

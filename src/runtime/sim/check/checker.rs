@@ -6,7 +6,6 @@ use crate::codegen::isa::{Arch, Generation};
 use crate::codegen::object::DescriptorField;
 use crate::codegen::target::Target;
 
-use super::super::error::Stopped;
 use super::super::execute::{ExecutionContext, Footprint, Lds, WidenedCache};
 use super::super::memory::WrittenBytes;
 use super::super::rounds::Rounds;
@@ -159,14 +158,6 @@ pub(super) struct WaveTurn<'a> {
     pub plan: &'a mut Plan,
     /// Waves of its workgroup that are left alone.
     pub parked: &'a mut u32,
-}
-
-/// Where a workgroup stopped for good.
-pub(super) struct CheckFailure {
-    pub workgroup: u64,
-    pub wave: usize,
-    pub step: usize,
-    pub stopped: Stopped,
 }
 
 /// The wave and step at work: for findings.

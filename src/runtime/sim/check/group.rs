@@ -6,14 +6,14 @@ use std::sync::atomic::Ordering::Relaxed;
 use crate::codegen::isa::{BranchCondition, Counter, Generation, Meaning, Operand};
 use crate::codegen::rules::{VCC, erratum};
 
-use super::super::error::{FaultKind, Stopped};
+use super::super::error::{FaultKind, Stopped, StoppedWave};
 use super::super::execute::{self, GPR_INDEX, Lds};
 use super::super::rounds::has_effect;
 use super::super::wave::Progress;
 use super::access::Issue;
 use super::checker::{
-    CLOSE, CheckFailure, CheckWorker, CheckedGroup, LaunchChecker, Runner, SEEN, STORES, WATCH, WaveStep,
-    WaveTurn, returned, uninitialised,
+    CLOSE, CheckWorker, CheckedGroup, LaunchChecker, Runner, SEEN, STORES, WATCH, WaveStep, WaveTurn,
+    returned, uninitialised,
 };
 use super::definedness::{Executed, propagate};
 use super::facts::{FIRST_VECTOR, InstructionFacts, Treatment, meet, name};
@@ -30,7 +30,7 @@ const TURN_OF_WAITING: u32 = 128;
 enum StepEnd {
     /// At the next instruction.
     Next,
-    /// Where a branch has taken it.
+    /// At the place to which a branch has taken it.
     Jumps,
     /// Not in this turn: it has ended, or waits.
     Leaves,
@@ -77,7 +77,7 @@ impl LaunchChecker<'_> {
         group: &mut CheckedGroup,
         worker: &mut CheckWorker,
         instructions: u32,
-    ) -> Result<bool, CheckFailure> {
+    ) -> Result<bool, StoppedWave> {
         let mut left = instructions;
         while left > 0 {
             let ready = self.ready(group);
@@ -101,7 +101,7 @@ impl LaunchChecker<'_> {
             }
             if let Err(stopped) = result.or_else(|stopped| self.unsupported(group, worker, wave, stopped)) {
                 let step = group.runners[wave].w.pc;
-                return Err(CheckFailure { workgroup: group.workgroup, wave, step, stopped });
+                return Err(StoppedWave { workgroup: group.workgroup, wave, step, stopped });
             }
             let executed = (group.runners[wave].w.executed - before).max(1);
             worker.unwatched += executed;
@@ -173,7 +173,7 @@ impl LaunchChecker<'_> {
 
     /// Lets all waves go on that wait at the barrier; false if none does. Waves that have ended are not
     /// waited for (CDNA3 ISA guide, `S_BARRIER`).
-    fn open_barrier(&self, group: &mut CheckedGroup, worker: &mut CheckWorker) -> Result<bool, CheckFailure> {
+    fn open_barrier(&self, group: &mut CheckedGroup, worker: &mut CheckWorker) -> Result<bool, StoppedWave> {
         let waits = |r: &Runner| r.w.progress == Progress::AtBarrier;
         if !group.runners.iter().any(waits) {
             return Ok(false);
@@ -189,7 +189,7 @@ impl LaunchChecker<'_> {
             if !self.model.is_split {
                 let mut context = self.context(&mut group.lds, &mut worker.caches);
                 let performed = runner.flight.perform_device(&self.table, &mut runner.w, &mut context);
-                performed.map_err(|stopped| CheckFailure {
+                performed.map_err(|stopped| StoppedWave {
                     workgroup: group.workgroup,
                     wave,
                     step: runner.w.pc,

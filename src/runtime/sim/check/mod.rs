@@ -84,13 +84,13 @@ use crate::codegen::object::{LineMap, ObjectFile};
 use crate::codegen::target::Target;
 use crate::workers;
 
-use super::error::{Fault, SimError};
+use super::error::{SimError, StoppedWave};
 use super::launch_config::LaunchConfig;
 use super::memory::DeviceMemory;
 use super::module::{LoadedKernel, Module};
 use super::random::Random;
 use super::start::{LaunchContext, Segments};
-use checker::{CheckFailure, CheckWorker, CheckedGroup, LaunchChecker};
+use checker::{CheckWorker, CheckedGroup, LaunchChecker};
 use facts::Table;
 use found::{Consequence, FindingSet, Raw};
 use merged::Merged;
@@ -151,7 +151,7 @@ pub(super) fn check(
     launch.begins(launch.workgroups());
     let Launched { found, instructions, undefined, touched } =
         if checker.table.hands_over { together(&checker) } else { in_parallel(&checker) }
-            .map_err(|failure| fault(module, kernel, &launch, failure))?;
+            .map_err(|stopped| SimError::Fault(Box::new(launch.fault(module, stopped))))?;
     let lines = object.lines();
     let stored = undefined.leave(launch.memory);
     let words = FindingWords { module, kernel, launch: &launch, lines: &lines, stored };
@@ -165,24 +165,6 @@ pub(super) fn check(
         waves: launch.workgroups() * launch.waves as u64,
         touched,
     })
-}
-
-fn fault(
-    module: &Module,
-    kernel: &LoadedKernel,
-    launch: &LaunchContext<'_>,
-    failure: CheckFailure,
-) -> SimError {
-    let (address, instruction) = module.describe(kernel, failure.step);
-    SimError::Fault(Box::new(Fault {
-        kernel: kernel.name.clone(),
-        workgroup: launch.coordinates(failure.workgroup),
-        wave: failure.wave as u32,
-        lane: failure.stopped.lane,
-        address,
-        instruction,
-        kind: failure.stopped.kind,
-    }))
 }
 
 /// What came of a launch.
@@ -204,7 +186,7 @@ impl Launched {
 }
 
 /// Workgroups that cannot wait for each other, on all threads.
-fn in_parallel(checker: &LaunchChecker<'_>) -> Result<Launched, CheckFailure> {
+fn in_parallel(checker: &LaunchChecker<'_>) -> Result<Launched, StoppedWave> {
     let workgroups = checker.launch.workgroups();
     let sizes: Vec<u64> = checker.extents.iter().map(|(_, size)| *size).collect();
     let merged = Merged::new(&sizes, checker.table.granules[1], checker.model);
@@ -247,7 +229,7 @@ fn run_to_end(
     checker: &LaunchChecker<'_>,
     group: &mut CheckedGroup,
     worker: &mut CheckWorker,
-) -> Result<(), CheckFailure> {
+) -> Result<(), StoppedWave> {
     while !checker.advance(group, worker, u32::MAX)? {
         group.goes_on_in_vain();
     }
@@ -279,7 +261,7 @@ fn between_workgroups(checker: &LaunchChecker<'_>, race: &merged::Race) -> Raw {
 }
 
 /// Workgroups that may wait for each other, in turns on one thread.
-fn together(checker: &LaunchChecker<'_>) -> Result<Launched, CheckFailure> {
+fn together(checker: &LaunchChecker<'_>) -> Result<Launched, StoppedWave> {
     let workgroups = checker.launch.workgroups();
     let order = schedule::WorkgroupOrder::new(checker.seed, workgroups);
     let mut waiting = (0..order.runs()).flat_map(|run| order.run(run)).peekable();

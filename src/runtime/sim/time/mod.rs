@@ -74,13 +74,13 @@ use crate::codegen::object::ObjectFile;
 use crate::codegen::target::Target;
 
 use super::check::FindingSource;
-use super::error::{Fault, SimError};
+use super::error::SimError;
 use super::launch_config::LaunchConfig;
 use super::memory::DeviceMemory;
 use super::module::Module;
 use super::start::{LaunchContext, Segments, occupancy};
 use hierarchy::{Active, Hierarchy, LaunchSurroundings};
-use unit::{ComputeUnit, TimeFailure};
+use unit::ComputeUnit;
 
 pub use crate::codegen::target::{Confidence, DeviceModel, DeviceParameter, ParameterValue};
 pub use bound::{LoopBound, LoopNeed, Transfer};
@@ -188,20 +188,6 @@ impl WorkgroupSpread {
     }
 }
 
-/// The fault at which a launch stopped.
-fn fault(launch: &LaunchContext<'_>, module: &Module, failure: TimeFailure) -> Fault {
-    let (address, instruction) = module.describe(launch.kernel, failure.step);
-    Fault {
-        kernel: launch.kernel.name.clone(),
-        workgroup: launch.coordinates(failure.workgroup),
-        wave: failure.wave as u32,
-        lane: failure.stopped.lane,
-        address,
-        instruction,
-        kind: failure.stopped.kind,
-    }
-}
-
 /// Estimates how long a launch takes.
 pub(super) fn time(
     memory: &DeviceMemory,
@@ -234,7 +220,7 @@ pub(super) fn time(
     launch.begins(simulated);
     let workgroups = spread.workgroups().take(simulated as usize);
     unit.run(workgroups, resident.min(spread.assigned), spread.launch_interval(device))
-        .map_err(|failure| SimError::Fault(Box::new(fault(&launch, module, failure))))?;
+        .map_err(|stopped| SimError::Fault(Box::new(launch.fault(module, stopped))))?;
     let about = report::About {
         options,
         kernel: name,

@@ -16,7 +16,7 @@ use std::collections::BinaryHeap;
 
 use crate::codegen::target::{CODE_LINE, DeviceModel, DeviceParameter, LDS_PAIR, SIMDS, TURN, WAVE_ORDER};
 
-use super::super::error::{FaultKind, Stopped};
+use super::super::error::{FaultKind, Stopped, StoppedWave};
 use super::super::execute::{ExecutionContext, Footprint, MemorySpace, footprints, step};
 use super::super::rounds::has_effect;
 use super::super::start::LaunchContext;
@@ -39,15 +39,6 @@ const PRIVATE_BASE: u64 = 1 << 60;
 
 /// Instructions after which the clock of the host is read.
 const WATCH: u64 = 1 << 14;
-
-/// Where a workgroup stopped.
-#[derive(Debug)]
-pub(super) struct TimeFailure {
-    pub workgroup: u64,
-    pub wave: usize,
-    pub step: usize,
-    pub stopped: Stopped,
-}
 
 /// When a wave ran.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -190,7 +181,7 @@ impl<'a> ComputeUnit<'a> {
         mut workgroups: impl Iterator<Item = u64>,
         resident: u64,
         interval: u64,
-    ) -> Result<(), TimeFailure> {
+    ) -> Result<(), StoppedWave> {
         self.launches.extend((0..resident).map(|n| Reverse(n * interval)));
         loop {
             let next = self.next.iter().copied().fold(NEVER, u64::min);
@@ -334,7 +325,7 @@ impl<'a> ComputeUnit<'a> {
     }
 
     /// The turns of all SIMDs at `clk`.
-    fn turn(&mut self, clk: u64) -> Result<(), TimeFailure> {
+    fn turn(&mut self, clk: u64) -> Result<(), StoppedWave> {
         let mut turns: [Option<Turn>; SIMDS] = [None; SIMDS];
         for (turn, next) in turns.iter_mut().zip(&mut self.next) {
             // Waves that issue, and those that they release, set themselves when they may issue again.
@@ -376,7 +367,7 @@ impl<'a> ComputeUnit<'a> {
     }
 
     /// Issues the next instruction of a wave that is ready, if nothing is in its way.
-    fn attempt(&mut self, slot: usize, simd: usize, clk: u64, turn: &mut Turn) -> Result<(), TimeFailure> {
+    fn attempt(&mut self, slot: usize, simd: usize, clk: u64, turn: &mut Turn) -> Result<(), StoppedWave> {
         let pc = self.slots[slot].wave.pc;
         let Some(cost) = self.costs.get(pc) else {
             // Executing it reports what is wrong.
@@ -472,7 +463,7 @@ impl<'a> ComputeUnit<'a> {
     }
 
     /// Executes the instruction that a wave stands at.
-    fn execute(&mut self, slot: usize) -> Result<(), TimeFailure> {
+    fn execute(&mut self, slot: usize) -> Result<(), StoppedWave> {
         let it = &mut self.slots[slot];
         let group = &mut self.groups[it.group];
         let at = it.wave.pc;
@@ -499,7 +490,7 @@ impl<'a> ComputeUnit<'a> {
                 result = self.launch.check_time();
             }
         }
-        result.map_err(|stopped| TimeFailure {
+        result.map_err(|stopped| StoppedWave {
             workgroup: group.workgroup,
             wave: it.index,
             step: at,
@@ -508,7 +499,7 @@ impl<'a> ComputeUnit<'a> {
     }
 
     /// Issues an instruction: executes it, and accounts for what it occupies.
-    fn issue(&mut self, issued: IssuedStep<'a>) -> Result<(), TimeFailure> {
+    fn issue(&mut self, issued: IssuedStep<'a>) -> Result<(), StoppedWave> {
         let IssuedStep { slot, step, cost, clk, .. } = issued;
         let held = match cost.instruction.kind {
             CostKind::Lds { .. } | CostKind::Vector { .. } | CostKind::ScalarMemory => self.touch(&issued)?,
@@ -616,13 +607,13 @@ impl<'a> ComputeUnit<'a> {
     }
 
     /// An instruction is about to access memory. Returns until when it holds its wave.
-    fn touch(&mut self, issued: &IssuedStep<'_>) -> Result<u64, TimeFailure> {
+    fn touch(&mut self, issued: &IssuedStep<'_>) -> Result<u64, StoppedWave> {
         let IssuedStep { slot, step, cost, clk, .. } = *issued;
         let it = &mut self.slots[slot];
         let mut found = std::mem::take(&mut self.found);
         found.clear();
         footprints(&it.wave, &self.launch.program.steps[step], &mut found).map_err(|stopped| {
-            TimeFailure { workgroup: self.groups[it.group].workgroup, wave: it.index, step, stopped }
+            StoppedWave { workgroup: self.groups[it.group].workgroup, wave: it.index, step, stopped }
         })?;
         for f in found.iter_mut().filter(|f| f.space == MemorySpace::Device) {
             self.places.apply(f);

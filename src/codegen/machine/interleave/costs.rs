@@ -1,4 +1,4 @@
-//! What instructions take of a wave that is alone on its SIMD.
+//! Costs of instructions for a wave that is alone on its SIMD.
 
 use crate::codegen::target::{
     CostKind, DeviceModel, DeviceParameter, LANES, LDS_PORTS, LdsKind, SIMDS, TURN, VectorKind,
@@ -6,7 +6,7 @@ use crate::codegen::target::{
 
 /// The unit that an instruction needs.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(crate) enum IssueUnit {
+pub(super) enum IssueUnit {
     /// The matrix core.
     Matrix,
     /// The vector ALU.
@@ -21,13 +21,15 @@ pub(crate) enum IssueUnit {
 
 /// Times of an instruction in clk, counted from its issue.
 #[derive(Copy, Clone, Debug)]
-pub(crate) struct IssueCost {
+pub(super) struct IssueCost {
     /// The unit that it needs.
     pub unit: IssueUnit,
     /// Until the wave issues the next instruction.
     pub held: u32,
     /// Until its unit takes the next one.
     pub busy: u32,
+    /// So long before its unit takes it a queue does.
+    pub queued: u32,
     /// Until a vector instruction, and an access of memory, may follow a matrix instruction.
     pub blocks: [u32; 2],
     /// Until its result may be used, and until a matrix instruction may accumulate on it.
@@ -36,9 +38,11 @@ pub(crate) struct IssueCost {
 
 /// Numbers of a device in the form in which costs are made of them.
 #[derive(Copy, Clone, Debug)]
-pub(crate) struct IssueRates {
+pub(super) struct IssueRates {
     /// Clk for a dword per lane that a wave of each SIMD reads and writes in LDS.
     lds: [f64; 2],
+    /// Accesses of LDS that a queue takes from a SIMD.
+    queue: u32,
     /// Clk until data come from LDS to a wave that is alone, and from memory.
     latencies: [u32; 2],
     /// Clk between two vector memory instructions of a wave, whose path all SIMDs share.
@@ -47,21 +51,34 @@ pub(crate) struct IssueRates {
 
 impl IssueRates {
     /// Those of a device.
-    pub(crate) fn of(device: &DeviceModel) -> IssueRates {
+    pub(super) fn of(device: &DeviceModel) -> IssueRates {
         let clk = |parameter| device.count(parameter) as u32;
         let lds = [DeviceParameter::LdsPortRead, DeviceParameter::LdsPortWrite]
             .map(|port| f64::from(4 * LANES) * SIMDS as f64 / (f64::from(LDS_PORTS) * device.get(port)));
         IssueRates {
             lds,
+            // Two SIMDs share it.
+            queue: clk(DeviceParameter::LdsQueue) / 2,
             latencies: [DeviceParameter::LdsLatencyWide, DeviceParameter::LoadedLatency].map(clk),
             memory: clk(DeviceParameter::VectorInterval) * SIMDS as u32,
         }
     }
 
     /// The cost of an instruction.
-    pub(crate) fn cost(&self, kind: &CostKind, turns: u64) -> IssueCost {
+    pub(super) fn cost(&self, kind: &CostKind, turns: u64) -> IssueCost {
         let held = (TURN * turns) as u32;
-        let plain = |unit, busy, result| IssueCost { unit, held, busy, blocks: [0; 2], results: [result; 2] };
+        let plain = |unit, busy, result| IssueCost {
+            unit,
+            held,
+            busy,
+            queued: 0,
+            blocks: [0; 2],
+            results: [result; 2],
+        };
+        let in_lds = |clk: f64, latency: u32| {
+            let busy = clk as u32;
+            IssueCost { queued: self.queue * busy, ..plain(IssueUnit::Lds, busy, latency + busy) }
+        };
         match *kind {
             CostKind::Valu { clk, .. } => {
                 let clk = clk as u32;
@@ -73,12 +90,9 @@ impl IssueRates {
                 ..plain(IssueUnit::Matrix, occupancy as u32, 0)
             },
             CostKind::Lds { kind: LdsKind::Write, dwords } => {
-                plain(IssueUnit::Lds, (self.lds[1] * f64::from(dwords)) as u32, 0)
+                IssueCost { results: [0; 2], ..in_lds(self.lds[1] * f64::from(dwords), 0) }
             }
-            CostKind::Lds { dwords, .. } => {
-                let busy = (self.lds[0] * f64::from(dwords)) as u32;
-                plain(IssueUnit::Lds, busy, self.latencies[0] + busy)
-            }
+            CostKind::Lds { dwords, .. } => in_lds(self.lds[0] * f64::from(dwords), self.latencies[0]),
             CostKind::Vector { kind: VectorKind::Load, .. } => {
                 plain(IssueUnit::Memory, self.memory, self.latencies[1])
             }

@@ -2,6 +2,7 @@
 //! of several the one with the longest way to the end of the region.
 
 use super::costs::{IssueCost, IssueUnit};
+use super::registers::LiveRegisters;
 use super::wave::IssuingWave;
 
 /// How far ahead of the first instruction that is still to come others are looked at: far enough for what
@@ -19,7 +20,7 @@ struct RegionEdge {
 
 /// The instructions of a region, by their places in the code, and what has to come before what.
 #[derive(Default, Debug)]
-pub(crate) struct RegionGraph {
+pub(super) struct RegionGraph {
     costs: Vec<IssueCost>,
     /// When the operands are there that come from outside.
     ready: Vec<u64>,
@@ -31,44 +32,44 @@ pub(crate) struct RegionGraph {
 
 impl RegionGraph {
     /// Begins with a region.
-    pub(crate) fn clear(&mut self) {
+    pub(super) fn clear(&mut self) {
         self.costs.clear();
         self.ready.clear();
         self.edges.clear();
     }
 
     /// Adds an instruction, and returns its number.
-    pub(crate) fn push(&mut self, cost: IssueCost) -> u32 {
+    pub(super) fn push(&mut self, cost: IssueCost) -> u32 {
         self.costs.push(cost);
         self.ready.push(0);
         self.costs.len() as u32 - 1
     }
 
     /// An operand from outside is there at `clk`.
-    pub(crate) fn waits_until(&mut self, number: u32, clk: u64) {
+    pub(super) fn waits_until(&mut self, number: u32, clk: u64) {
         let ready = &mut self.ready[number as usize];
         *ready = clk.max(*ready);
     }
 
     /// Number of instructions.
-    pub(crate) fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.costs.len()
     }
 
     /// The cost of an instruction.
-    pub(crate) fn cost(&self, number: u32) -> &IssueCost {
+    pub(super) fn cost(&self, number: u32) -> &IssueCost {
         &self.costs[number as usize]
     }
 
     /// The last instruction uses the result of an earlier one; a product may accumulate on it.
-    pub(crate) fn uses(&mut self, from: u32, accumulates: bool) {
+    pub(super) fn uses(&mut self, from: u32, accumulates: bool) {
         let cost = self.cost(from);
         let accumulates = accumulates && cost.unit == IssueUnit::Matrix;
         self.add(from, cost.results[usize::from(accumulates)]);
     }
 
     /// The last instruction comes after an earlier one.
-    pub(crate) fn follows(&mut self, from: u32) {
+    pub(super) fn follows(&mut self, from: u32) {
         self.add(from, 0);
     }
 
@@ -109,17 +110,9 @@ impl RegionGraph {
     }
 }
 
-/// What keeps an order within the registers that there are.
-pub(crate) trait RegisterLimit {
-    /// True if there are registers for an instruction if it comes next.
-    fn allows(&self, number: u32) -> bool;
-    /// It comes next.
-    fn pass(&mut self, number: u32);
-}
-
 /// The order of a region, and the memory for finding it.
 #[derive(Default, Debug)]
-pub(crate) struct IssueOrder {
+pub(super) struct IssueOrder {
     /// The instructions in their order.
     pub order: Vec<u32>,
     /// When the unit of each instruction begins with it.
@@ -133,11 +126,11 @@ pub(crate) struct IssueOrder {
 
 impl IssueOrder {
     /// Finds an order for a region, and lets a wave issue it.
-    pub(crate) fn find(
+    pub(super) fn find(
         &mut self,
         graph: &mut RegionGraph,
         wave: &mut IssuingWave,
-        registers: &mut impl RegisterLimit,
+        registers: &mut LiveRegisters,
     ) {
         graph.sort();
         self.begin(graph);

@@ -3,13 +3,9 @@
 
 use super::costs::{IssueCost, IssueUnit};
 
-/// Accesses of LDS that a queue takes before the ports have served them (`DeviceParameter::LdsQueue`, of
-/// which each of two SIMDs fills half).
-const QUEUED: u64 = 4;
-
 /// A wave, and when the units of its SIMD are free.
 #[derive(Copy, Clone, Default, Debug)]
-pub(crate) struct IssuingWave {
+pub(super) struct IssuingWave {
     /// When it may issue the next instruction.
     now: u64,
     matrix: u64,
@@ -22,17 +18,17 @@ pub(crate) struct IssuingWave {
 
 impl IssuingWave {
     /// Clk that have passed.
-    pub(crate) fn clk(&self) -> u64 {
+    pub(super) fn clk(&self) -> u64 {
         self.now
     }
 
     /// When an instruction issues whose operands are there at `ready`, if it is the next one.
     #[inline]
-    pub(crate) fn start(&self, cost: &IssueCost, ready: u64) -> u64 {
+    pub(super) fn start(&self, cost: &IssueCost, ready: u64) -> u64 {
         let unit = match cost.unit {
             IssueUnit::Matrix => self.matrix,
             IssueUnit::Vector => self.vector,
-            IssueUnit::Lds => self.lds.saturating_sub(QUEUED * u64::from(cost.busy)).max(self.after_matrix),
+            IssueUnit::Lds => self.lds.saturating_sub(cost.queued.into()).max(self.after_matrix),
             IssueUnit::Memory => self.memory.max(self.after_matrix),
             IssueUnit::Other => 0,
         };
@@ -41,7 +37,7 @@ impl IssuingWave {
 
     /// Issues an instruction at `start`, and returns when its unit begins with it.
     #[inline]
-    pub(crate) fn issue(&mut self, cost: &IssueCost, start: u64) -> u64 {
+    pub(super) fn issue(&mut self, cost: &IssueCost, start: u64) -> u64 {
         let busy = u64::from(cost.busy);
         let mut begins = start;
         match cost.unit {
