@@ -61,12 +61,12 @@ impl RegisterPartNumbers {
 
     /// The parts that copies among these instructions write, each with the one that it is a copy of.
     pub(super) fn copied(&self, insts: &[MachineInst]) -> impl Iterator<Item = [RegisterPart; 2]> {
-        insts.iter().flat_map(|inst| {
-            let first = as_copy(&inst.inst).and_then(|(to, from)| Some([self.of(to)?, self.of(from)?]));
-            let parts = 0..inst.inst.width(0);
-            first.into_iter().flat_map(move |first| {
-                parts.clone().map(move |part| first.map(|first| RegisterPart(first.0 + u32::from(part))))
-            })
+        let copies = insts.iter().filter_map(|inst| {
+            let (to, from) = as_copy(&inst.inst)?;
+            Some(([self.of(to)?, self.of(from)?], u32::from(inst.inst.width(0))))
+        });
+        copies.flat_map(|(first, width)| {
+            (0..width).map(move |part| first.map(|first| RegisterPart(first.0 + part)))
         })
     }
 
