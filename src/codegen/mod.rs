@@ -6,6 +6,8 @@ pub mod assembler;
 #[cfg(feature = "compiler")]
 pub mod isa;
 #[cfg(feature = "compiler")]
+pub(crate) mod issue;
+#[cfg(feature = "compiler")]
 pub(crate) mod lower;
 #[cfg(feature = "compiler")]
 pub(crate) mod machine;

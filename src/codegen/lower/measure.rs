@@ -1,19 +1,25 @@
 //! What nodes become, before loops are scheduled: the kernel is lowered as it was written, and each node gets
-//! the costs of its instructions. Schedules change the order of nodes and hardly what becomes of one.
+//! the costs of its instructions and what they read. Schedules change the order of nodes and hardly what becomes of one.
 
+use std::ops::Range;
+
+use bevy_ecs::prelude::Entity;
+use cranelift_entity::packed_option::PackedOption;
+use cranelift_entity::{SecondaryMap, iter_entity_range};
 use smallvec::SmallVec;
 
 use super::lower_noting;
-use super::lowered::{Lowered, NodeSpan};
-use crate::codegen::isa::{Operand, VReg, size_in_bytes};
-use crate::codegen::machine::{MachineBody, MachineInst, RegisterFile, as_copy};
-use crate::codegen::target::{CostKind, DeviceModel, InstructionCost, LdsKind};
-use crate::index::Stretches;
+use super::lowered::Lowered;
+use crate::codegen::isa::{Operand, size_in_bytes};
+use crate::codegen::machine::interleave::{is_fixed, made_registers};
+use crate::codegen::machine::register_parts::{PartAccess, RegisterPart, RegisterPartNumbers};
+use crate::codegen::machine::{InstId, MachineBody, RegisterFile, as_copy};
+use crate::codegen::target::{DeviceModel, InstructionCost, Target};
 use crate::ir::node::Op;
 use crate::ir::nodes;
 use crate::passes::PassResult;
 use crate::passes::facts::Settings;
-use crate::passes::schedule::estimate::node_code::{NodeCode, NodeInstruction};
+use crate::passes::schedule::estimate::node_code::{CodeId, CodeOperand, NodeCode, NodeInstruction};
 use crate::passes::workspace::{self, Workspace};
 
 /// Runs `body` with a workspace from the pool, in which schedules can be compared.
@@ -34,52 +40,125 @@ fn measure(workspace: &mut Workspace) -> PassResult {
     let spans = lower_noting(workspace, &mut body, noting)?.nodes.unwrap_or_default();
     let (world, root) = (&mut workspace.world, workspace.root);
     let target = nodes::fact::<Settings>(world, root, "a kernel without settings")?.0.target();
-    let device = DeviceModel::nearest(target);
-    let is_vector = |&operand: &Operand| match operand.as_virtual() {
-        Some((register, _)) => body.registers[register].file == RegisterFile::Vgpr,
-        None => operand == Operand::NONE,
-    };
-    let costs = |inst: &MachineInst| {
-        let only_vectors = || inst.inst.operands.iter().all(is_vector);
-        InstructionCost::of(device, target.arch, &inst.inst, only_vectors)
-    };
-    let mut code = NodeCode::default();
-    let mut before = None::<&NodeSpan>;
-    for span in &spans {
-        let is_loop = world.get::<Op>(span.node).is_some_and(|op| matches!(op, Op::Iterate(_)));
-        // The end of a trip follows the last node of the body.
-        match before.filter(|last| is_loop && last.insts.start >= span.insts.start) {
+    let is_loop = |node: Entity| world.get::<Op>(node).is_some_and(|op| matches!(op, Op::Iterate(_)));
+    let mut writer = CodeWriter::new(&body, target);
+    for (at, span) in spans.iter().enumerate() {
+        let inner = spans[..at].iter().rev().take_while(|inner| inner.insts.start >= span.insts.start);
+        match inner.clone().next().filter(|_| is_loop(span.node)) {
             Some(last) => {
-                let tail = body.insts.range(last.insts.end..span.insts.end);
-                code.end_loop(span.node, instructions(tail, costs));
+                let first = writer.write(last.insts.end..span.insts.end);
+                writer.code.end_loop(span.node, first);
+                let body = inner.clone().last().map_or(last, |first| first).insts.start..span.insts.end;
+                if !inner.clone().any(|inner| is_loop(inner.node)) {
+                    writer.follow(body);
+                }
             }
-            None => code.enter(span.node, instructions(body.insts.range(span.insts.clone()), costs)),
+            None => {
+                let first = writer.write(span.insts.clone());
+                writer.code.enter(span.node, first);
+            }
         }
-        before = Some(span);
     }
+    let code = writer.code;
     world.entity_mut(root).insert(code);
     Ok(())
 }
 
-/// The instructions without copies, most of which do not stay, each with the LDS instruction that it waits
-/// for.
-fn instructions<'a>(
-    insts: &'a [MachineInst],
-    costs: impl Fn(&MachineInst) -> InstructionCost + 'a,
-) -> impl Iterator<Item = NodeInstruction> + 'a {
-    let mut results: SmallVec<[(VReg, u32); 8]> = SmallVec::new();
-    let stays = insts.iter().filter(|inst| as_copy(&inst.inst).is_none());
-    stays.zip(0u32..).map(move |(inst, number)| {
-        let InstructionCost { kind, turns, .. } = costs(inst);
-        // The first operand is a result, or an address.
-        let mut operands = inst.inst.operands[1..].iter().filter_map(|operand| Some(operand.as_virtual()?.0));
-        let is_result = |register: VReg| results.iter().rposition(|result| result.0 == register);
-        let after = operands.find_map(is_result).map(|at| number - results[at].1);
-        if let CostKind::Lds { kind: LdsKind::Read | LdsKind::Permute, .. } = kind
-            && let Some((register, _)) = inst.inst.operands[0].as_virtual()
-        {
-            results.push((register, number));
+/// The instruction that has made what is in a part of a register, in one trip of a loop or the next.
+#[derive(Copy, Clone, Default)]
+struct PartMaker {
+    id: PackedOption<CodeId>,
+    trip: u32,
+}
+
+/// Writes the instructions of nodes, without copies, most of which do not stay.
+struct CodeWriter<'a> {
+    body: &'a MachineBody,
+    target: Target,
+    device: &'static DeviceModel,
+    code: NodeCode,
+    /// The instructions that have been written.
+    ids: SecondaryMap<InstId, PackedOption<CodeId>>,
+    parts: RegisterPartNumbers,
+    makers: SecondaryMap<RegisterPart, PartMaker>,
+}
+
+impl<'a> CodeWriter<'a> {
+    fn new(body: &'a MachineBody, target: Target) -> CodeWriter<'a> {
+        let mut parts = RegisterPartNumbers::default();
+        parts.number(body);
+        CodeWriter {
+            body,
+            target,
+            device: DeviceModel::nearest(target),
+            code: NodeCode::default(),
+            ids: SecondaryMap::with_capacity(body.insts.len()),
+            parts,
+            makers: SecondaryMap::new(),
         }
-        NodeInstruction { kind, turns: turns as u32, bytes: size_in_bytes(&inst.inst) as u8, after }
-    })
+    }
+
+    /// Writes instructions, and returns the number of the first.
+    fn write(&mut self, insts: Range<InstId>) -> CodeId {
+        let first = self.code.next();
+        for id in iter_entity_range(insts) {
+            let inst = &self.body.insts[id].inst;
+            if as_copy(inst).is_none() {
+                let only_vectors = || inst.operands.iter().all(|&operand| self.is_vector(operand));
+                let cost = InstructionCost::of(self.device, self.target.arch, inst, only_vectors);
+                self.ids[id] = self
+                    .code
+                    .push(NodeInstruction {
+                        kind: cost.kind,
+                        turns: cost.turns as u32,
+                        bytes: size_in_bytes(inst) as u8,
+                        registers: made_registers(self.body, inst),
+                        is_fixed: is_fixed(inst),
+                        operands: SmallVec::new(),
+                    })
+                    .into();
+            }
+        }
+        first
+    }
+
+    fn is_vector(&self, operand: Operand) -> bool {
+        match operand.as_virtual() {
+            Some((register, _)) => self.body.registers[register].file == RegisterFile::Vgpr,
+            None => operand == Operand::NONE,
+        }
+    }
+
+    /// Follows results through the registers of a loop's body for two trips: in the second one instructions
+    /// read what the first has left.
+    fn follow(&mut self, insts: Range<InstId>) {
+        let CodeWriter { body, code, ids, parts, makers, .. } = self;
+        makers.clear();
+        makers.resize(parts.count());
+        for trip in 0..2 {
+            for id in iter_entity_range(insts.clone()) {
+                let inst = &body.insts[id];
+                let Some(own) = ids[id].expand() else {
+                    for [to, from] in parts.copied(std::slice::from_ref(inst)) {
+                        makers[to] = makers[from];
+                    }
+                    continue;
+                };
+                parts.visit(&inst.inst, |part, access| {
+                    let maker = &mut makers[part];
+                    match access {
+                        PartAccess::Write => *maker = PartMaker { id: own.into(), trip },
+                        PartAccess::Read | PartAccess::Addend => {
+                            if trip == 1
+                                && let Some(from) = maker.id.expand()
+                            {
+                                let accumulates = access == PartAccess::Addend;
+                                code.read(own, CodeOperand { from, trips: trip - maker.trip, accumulates });
+                            }
+                        }
+                    }
+                });
+            }
+        }
+    }
 }

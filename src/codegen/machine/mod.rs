@@ -38,6 +38,7 @@ mod occupancy;
 mod operands;
 mod place;
 mod pressure;
+pub(crate) mod register_parts;
 mod register_set;
 mod rematerialise;
 mod repairs;

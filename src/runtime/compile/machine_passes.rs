@@ -17,8 +17,8 @@ use crate::codegen::target::{DeviceModel, FlatScratch};
 use crate::ir::diagnostic::Diagnostic;
 use crate::passes::PassResult;
 use crate::passes::facts::{Geometry, ScheduledLoops};
-use crate::passes::schedule::strategies::rows::named;
-use crate::passes::schedule::strategies::strategy::Strategy;
+use crate::passes::schedule::estimate::steps::CodeOrder;
+use crate::passes::schedule::strategies::rows::{NONE, named};
 
 /// A pass over machine code.
 pub struct MachinePass {
@@ -48,19 +48,16 @@ impl Compilation<'_> {
         Ok(())
     }
 
-    /// Without a schedule loops stay as they were written. A schedule that says in which cycle an operation
-    /// runs has the last word, and so has a SIMD that waves share.
+    /// Without a schedule loops stay as they were written.
     fn interleave(&mut self) -> PassResult {
         let target = self.options.target();
         let scheduled = self.workspace.world.get::<ScheduledLoops>(self.workspace.root);
         let Some(scheduled) = scheduled else { return Ok(()) };
-        let places_in_time = named(scheduled.applied).is_some_and(Strategy::places_in_time);
-        let is_alone = self.fact::<Geometry>()?.wave_count() <= target.simds_per_compute_unit;
-        if !is_alone || places_in_time {
-            return Ok(());
+        let waves = self.fact::<Geometry>()?.wave_count();
+        let strategy = named(scheduled.applied).unwrap_or(&NONE);
+        if strategy.code_order(waves, &target) == CodeOrder::Interleaved {
+            interleave(&mut self.machine.body, target.arch, DeviceModel::nearest(target));
         }
-        let device = DeviceModel::nearest(target);
-        interleave(&mut self.machine.body, target.arch, device);
         Ok(())
     }
 

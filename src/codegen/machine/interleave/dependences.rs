@@ -4,11 +4,9 @@ use super::super::access::{
     RegisterRange, accesses, changes_indexing, hardware_register, is_lds_dma, is_vmem,
 };
 use super::super::body::{InstId, MachineBody, MachineInst};
-use super::costs::{IssueCost, IssueUnit};
-use super::order::RegionGraph;
-use super::parts::{PartAccess, RegisterPart, RegisterPartNumbers};
-use super::wave::IssuingWave;
+use super::super::register_parts::{PartAccess, RegisterPart, RegisterPartNumbers};
 use crate::codegen::isa::{Effect, Implicit, Inst, Meaning, Unit};
+use crate::codegen::issue::{IssueCost, IssueUnit, IssuingWave, MemoryOrder, RegionGraph};
 use crate::index::Stretches;
 use cranelift_entity::packed_option::PackedOption;
 use cranelift_entity::{EntityRef, SecondaryMap, entity_impl};
@@ -17,7 +15,7 @@ use std::ops::Range;
 /// True for instructions that stay where they are: those with which waves wait or compete, scalar loads and
 /// flat accesses, whose counters say when all are over and not when one is, those that change which lanes are
 /// active or how others work, and branches.
-pub(super) fn is_fixed(inst: &Inst) -> bool {
+pub(crate) fn is_fixed(inst: &Inst) -> bool {
     let info = inst.op.info();
     let writes_exec = || {
         info.writes.contains(Implicit::EXEC)
@@ -141,8 +139,7 @@ impl Dependences {
         self.region += 1;
         self.reads.clear();
         graph.clear();
-        let mut memory = None;
-        let mut lds = LdsAccesses::default();
+        let mut memory = MemoryOrder::default();
         for ((inst, &cost), at) in insts.iter().zip(costs).zip(first..) {
             let number = graph.push(cost);
             let is_product = cost.unit == IssueUnit::Matrix;
@@ -169,14 +166,15 @@ impl Dependences {
                 own.read(reads, number);
             }
             let info = inst.inst.op.info();
-            if is_vmem(info)
-                && let Some(before) = memory.replace(number)
-            {
-                graph.follows(before);
+            if is_vmem(info) {
+                memory.cached(graph, number);
             }
-            let effect = info.meaning.effect();
-            if (info.unit == Unit::Lds && effect != Effect::None) || is_lds_dma(info) {
-                lds.access(graph, effect, number);
+            match info.meaning.effect() {
+                _ if is_lds_dma(info) => memory.changes_lds(graph, number),
+                Effect::None => {}
+                _ if info.unit != Unit::Lds => {}
+                Effect::Load => memory.reads_lds(graph, number),
+                _ => memory.changes_lds(graph, number),
             }
         }
     }
@@ -258,27 +256,5 @@ impl PartUse {
             graph.follows(writer);
         }
         (self.writer, self.read) = (Some(number), None.into());
-    }
-}
-
-/// The accesses of LDS of a region.
-#[derive(Default)]
-struct LdsAccesses {
-    writer: Option<u32>,
-    readers: Vec<u32>,
-}
-
-impl LdsAccesses {
-    /// The last instruction accesses LDS.
-    fn access(&mut self, graph: &mut RegionGraph, effect: Effect, number: u32) {
-        if let Some(writer) = self.writer {
-            graph.follows(writer);
-        }
-        if effect == Effect::Load {
-            self.readers.push(number);
-            return;
-        }
-        self.readers.drain(..).for_each(|reader| graph.follows(reader));
-        self.writer = Some(number);
     }
 }

@@ -9,40 +9,31 @@
 //! when each of them issues. Times are those of a wave that has its SIMD for itself, so the pass is for
 //! workgroups of up to four waves: with eight, in step, attention took between 4 % more and 10 % less.
 //!
-//! - `parts`: the registers of a body, one number for each 32 bits
 //! - `dependences`: what has to come before what in a region
-//! - `costs`, `wave`: what instructions take, and when a wave issues them
-//! - `order`: the order of a region
-//! - `registers`: how many registers are alive
+//! - `values`: the vector registers that instructions access
+//!
+//! `codegen/issue` has what they cost, and finds the order of a region.
 
-mod costs;
 mod dependences;
-mod order;
-mod parts;
-mod registers;
-mod wave;
+mod values;
 
 use std::ops::Range;
 
 use smallvec::SmallVec;
 
-use self::costs::{IssueCost, IssueRates};
-use self::dependences::{Dependences, is_fixed};
-use self::order::{IssueOrder, RegionGraph};
-use self::registers::LiveRegisters;
-use self::wave::IssuingWave;
+use self::dependences::Dependences;
+pub(crate) use self::dependences::is_fixed;
+use self::values::RegionRegisters;
+pub(crate) use self::values::made_registers;
 use super::access::as_copy;
 use super::body::{BlockId, InstId, MachineBody, MachineInst};
 use crate::codegen::isa::{Arch, Meaning, Unit};
+use crate::codegen::issue::{
+    IssueCost, IssueOrder, IssueRates, IssuingWave, RegionGraph, has_work_beside, pays,
+};
 use crate::codegen::target::{DeviceModel, InstructionCost};
 use crate::index::{Neighbours, Stretches};
 use cranelift_entity::iter_entity_range;
-
-/// A body gets its new order if a trip takes a wave less by one part in so many.
-const WORTHWHILE: u64 = 32;
-
-/// Fewer matrix instructions than these leave nothing to gain.
-const FEWEST_PRODUCTS: usize = 4;
 
 /// Interleaves the loops of a body for a device.
 pub fn interleave(body: &mut MachineBody, arch: Arch, device: &'static DeviceModel) {
@@ -59,7 +50,7 @@ pub fn interleave(body: &mut MachineBody, arch: Arch, device: &'static DeviceMod
 #[derive(Default)]
 struct Interleaver {
     dependences: Dependences,
-    registers: LiveRegisters,
+    registers: RegionRegisters,
     graph: RegionGraph,
     order: IssueOrder,
     costs: Vec<IssueCost>,
@@ -86,7 +77,7 @@ impl Interleaver {
         self.registers.begin(body);
         self.written.clear();
         let [before, after] = self.pass_regions(body, own.start..tail, own.end);
-        if before.saturating_sub(after) * WORTHWHILE > before {
+        if pays(before, after) {
             body.insts.range_mut(own.start..tail).copy_from_slice(&self.written);
         }
     }
@@ -107,8 +98,7 @@ impl Interleaver {
             let (now, later) = costs.split_at(own.len());
             costs = later;
             dependences.find(graph, first, own, now);
-            registers.enter(own);
-            order.find(graph, &mut wave, registers);
+            order.find(graph, &mut wave, registers.enter(own));
             dependences.leave(first, now, &order.begun);
             first += own.len();
             written.extend(order.order.iter().map(|&number| own[number as usize]));
@@ -130,7 +120,7 @@ fn suits(insts: &[MachineInst]) -> bool {
             _ => {}
         }
     }
-    products >= FEWEST_PRODUCTS && vector >= products
+    has_work_beside(products, vector)
 }
 
 /// The end of a loop's body that prepares the next trip: copies of what it carries, counts and the branch.

@@ -1,26 +1,27 @@
 //! What the steps of a trip take: each becomes work for a unit, with the results that it waits for.
 
+use std::ops::Range;
+
 use bevy_ecs::prelude::Entity;
+use cranelift_entity::packed_option::PackedOption;
+use cranelift_entity::{EntityRef, PrimaryMap, SecondaryMap, entity_impl, iter_entity_range};
 use smallvec::{SmallVec, smallvec};
 
-use super::node_code::{NodeCode, NodeInstruction};
-use super::steps::{TripControl, TripStep};
+use super::interleaving::{OrderedInstruction, interleaved};
+use super::node_code::{CodeId, NodeCode, NodeInstruction};
+use super::steps::{CodeOrder, TripControl, TripStep};
 use super::trip::PlannedTrip;
 use crate::codegen::target::{
     CostKind, DeviceModel, DeviceParameter, LdsKind, SHARED_LINE, TURN, VectorKind,
 };
 use crate::ir::nodes::{self, Bug};
-use crate::passes::schedule::graph::dependence_graph::{Dependence, Edge, NodeId};
+use crate::passes::schedule::graph::dependence_graph::{Edge, NodeId};
 use crate::passes::schedule::graph::dependences::LoopGraph;
 use crate::passes::schedule::graph::resources::Class;
 use crate::passes::schedule::graph::view::SchedulerView;
-use cranelift_entity::PrimaryMap;
 
 /// Bytes of an instruction that waits.
 const WAIT_BYTES: u32 = 4;
-
-/// Trips over which values are followed.
-const MOST_TRIPS: u32 = 8;
 
 /// The most trips that a line of L2 is taken to last: shorter rows are those of scales, which are few, and
 /// all trips in which lines differ are run.
@@ -55,6 +56,19 @@ impl UnitWork {
     pub(super) fn is_barrier(&self) -> bool {
         let barriers = [TripControl::SharedMemoryBarrier, TripControl::WorkgroupBarrier];
         matches!(self, UnitWork::Control(control) if barriers.contains(control))
+    }
+
+    /// True if its result is there later than its wave goes on.
+    fn takes_time(&self) -> bool {
+        matches!(self, UnitWork::Matrix(_) | UnitWork::Lds { .. } | UnitWork::Load(_))
+    }
+
+    /// Clk from when its result may be accumulated on to when others may read it.
+    fn late(&self) -> u64 {
+        match self {
+            UnitWork::Matrix(MatrixWork { results, .. }) => results[1] - results[0],
+            _ => 0,
+        }
     }
 }
 
@@ -113,6 +127,15 @@ pub(crate) struct TripInstruction {
     bytes: SmallVec<[u8; 8]>,
 }
 
+/// What stands behind an instruction of a trip before instructions are taken together.
+#[derive(Copy, Clone)]
+struct TripSource {
+    /// The instruction of a node, if it is one.
+    code: PackedOption<CodeId>,
+    /// Its stage.
+    stage: u32,
+}
+
 /// A result that an instruction waits for.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) struct TripOperand {
@@ -120,15 +143,15 @@ pub(crate) struct TripOperand {
     pub from: u32,
     /// Trips between the two.
     pub trips: u32,
-    /// Clk after that until it can be read: matrix instructions hand theirs on to others late.
+    /// Clk after that until it can be read: matrix instructions hand theirs on late, except to those that
+    /// accumulate on them.
     pub late: u64,
 }
 
-impl TripOperand {
-    fn new(from: u32, trips: u32) -> TripOperand {
-        TripOperand { from, trips, late: 0 }
-    }
-}
+/// The place of an instruction in a trip.
+#[derive(Copy, Clone, PartialEq, Eq, Hash)]
+pub(super) struct TripPlace(u32);
+entity_impl!(TripPlace, "trip");
 
 /// The instructions of a trip in order.
 #[derive(Clone, Debug, Default)]
@@ -161,11 +184,10 @@ struct ProgramWriter<'a> {
     code: &'a NodeCode,
     device: &'static DeviceModel,
     program: TripProgram,
+    /// What stands behind each instruction.
+    sources: Vec<TripSource>,
     /// For each load, the rows of its tile.
     rows: PrimaryMap<NodeId, TileRows>,
-    /// The instruction that makes the value of each node, and the one that waits for its operands.
-    maker: PrimaryMap<NodeId, Option<u32>>,
-    taker: PrimaryMap<NodeId, Option<u32>>,
 }
 
 impl TripProgram {
@@ -181,10 +203,9 @@ impl TripProgram {
     ) -> Result<TripProgram, Bug> {
         let device = DeviceModel::nearest(view.settings()?.target());
         let code = nodes::fact::<NodeCode>(view.world, view.root, "a kernel that has not been lowered")?;
-        let program = TripProgram::default();
-        let (rows, maker) = (found.graph.table(TileRows::NONE), found.graph.table(None));
-        let taker = found.graph.table(None);
-        let mut writer = ProgramWriter { view, found, trip, code, device, program, rows, maker, taker };
+        let (program, rows) = (TripProgram::default(), found.graph.table(TileRows::NONE));
+        let mut writer =
+            ProgramWriter { view, found, trip, code, device, program, sources: Vec::new(), rows };
         writer.short_rows()?;
         for &step in &trip.steps {
             match step {
@@ -197,15 +218,18 @@ impl TripProgram {
             let clk = device.count(DeviceParameter::Valu) * u64::from(trip.moved);
             writer.emit(UnitWork::Vector(VectorWork { clk, pairs: true, overlaps: true }));
         }
-        writer.instructions(code.end_of(node), TileRows::NONE);
+        writer.instructions(code.end_of(node), TileRows::NONE, 0);
         writer.operands();
+        if trip.order == CodeOrder::Interleaved {
+            writer.interleave(moves);
+        }
         if trip.moved > 0 {
             writer.program.move_values(moves);
         }
-        writer.program.delay_results();
-        writer.program.place_waits();
-        writer.program.place_refills(device);
-        Ok(writer.program)
+        let mut program = writer.program.merged();
+        program.place_waits();
+        program.place_refills(device);
+        Ok(program)
     }
 }
 
@@ -256,24 +280,41 @@ impl TripProgram {
         }
     }
 
-    /// Delays results of matrix instructions for others: only the next matrix instruction with the same
-    /// accumulator follows at once.
-    fn delay_results(&mut self) {
-        let late = |work: &UnitWork| match work {
-            UnitWork::Matrix(MatrixWork { results, .. }) => results[1] - results[0],
-            UnitWork::Vector(_)
-            | UnitWork::Turns(_)
-            | UnitWork::Lds { .. }
-            | UnitWork::Load(_)
-            | UnitWork::LoadToLds(_)
-            | UnitWork::Store(_)
-            | UnitWork::Control(_) => 0,
-        };
-        let lates: Vec<u64> = self.instructions.iter().map(|instruction| late(&instruction.work)).collect();
-        let others = |one: &&mut TripInstruction| !matches!(one.work, UnitWork::Matrix(_));
-        for operand in self.instructions.iter_mut().filter(others).flat_map(|one| &mut one.operands) {
-            operand.late = lates[operand.from as usize];
+    /// Gives the first instructions this order.
+    fn reorder(&mut self, order: &[u32]) {
+        let mut places: Vec<u32> = (0..self.instructions.len() as u32).collect();
+        for (&from, to) in order.iter().zip(0..) {
+            places[from as usize] = to;
         }
+        for operand in self.instructions.iter_mut().flat_map(|one| &mut one.operands) {
+            operand.from = places[operand.from as usize];
+        }
+        let before: Vec<TripInstruction> = self.instructions.drain(..order.len()).collect();
+        let mut before: Vec<Option<TripInstruction>> = before.into_iter().map(Some).collect();
+        let moved = order.iter().filter_map(|&from| before[from as usize].take());
+        let moved: Vec<TripInstruction> = moved.collect();
+        self.instructions.splice(0..0, moved);
+    }
+
+    /// The same with vector instructions taken together that follow each other and wait for nothing. Results
+    /// of vector and scalar instructions are there when the wave issues the next one.
+    fn merged(mut self) -> TripProgram {
+        let mut merged = TripProgram::default();
+        let slow: Vec<bool> = self.instructions.iter().map(|one| one.work.takes_time()).collect();
+        let mut places: Vec<u32> = Vec::with_capacity(self.instructions.len());
+        for mut one in self.instructions.drain(..) {
+            one.operands.retain(|operand| slow[operand.from as usize]);
+            let before = merged.instructions.last_mut();
+            if !one.operands.is_empty() || !before.is_some_and(|before| before.takes(&one)) {
+                merged.instructions.push(one);
+            }
+            places.push(merged.instructions.len() as u32 - 1);
+        }
+        for operand in merged.instructions.iter_mut().flat_map(|one| &mut one.operands) {
+            operand.from = places[operand.from as usize];
+            merged.longest = merged.longest.max(operand.trips);
+        }
+        merged
     }
 
     /// Lets the instruction that moves values to where the next trip finds them wait for these.
@@ -286,7 +327,7 @@ impl TripProgram {
         }
         moved.sort_unstable();
         moved.dedup();
-        let operands = moved.into_iter().map(|from| TripOperand::new(from, 0));
+        let operands = moved.into_iter().map(|from| TripOperand { from, trips: 0, late: 0 });
         self.instructions[moves].operands.extend(operands);
     }
 
@@ -321,13 +362,14 @@ impl TripProgram {
 
 impl ProgramWriter<'_> {
     fn emit(&mut self, work: UnitWork) {
-        self.program.instructions.push(TripInstruction {
-            work,
-            operands: SmallVec::new(),
-            waits: false,
-            refills: 0,
-            bytes: smallvec![4],
-        });
+        self.push(work, 4, TripSource { code: None.into(), stage: 0 });
+    }
+
+    fn push(&mut self, work: UnitWork, bytes: u8, source: TripSource) {
+        let bytes = smallvec![bytes];
+        let one = TripInstruction { work, operands: SmallVec::new(), waits: false, refills: 0, bytes };
+        self.program.instructions.push(one);
+        self.sources.push(source);
     }
 
     /// Finds the loads of tiles whose rows are shorter than lines of caches: the rest of a line is a later
@@ -374,38 +416,27 @@ impl ProgramWriter<'_> {
     /// Writes the instructions of a node, or its control.
     fn node(&mut self, node: NodeId) {
         let entity = self.found.graph.nodes()[node].entity;
-        let first = self.program.instructions.len() as u32;
         match TripControl::of(self.found.nodes[node].op) {
             Some(fence) => self.emit(UnitWork::Control(fence)),
-            None => self.instructions(self.code.of(entity), self.rows[node]),
-        }
-        let end = self.program.instructions.len() as u32;
-        if end > first {
-            (self.taker[node], self.maker[node]) = (Some(first), Some(end - 1));
+            None => {
+                let stage = self.trip.assignment.stage(node);
+                self.instructions(self.code.of(entity), self.rows[node], stage);
+            }
         }
     }
 
-    /// Instructions of a node, whose loads are of such rows.
-    fn instructions(&mut self, code: &[NodeInstruction], row: TileRows) {
-        let first = self.program.instructions.len();
-        // The place of each of them, for those that wait for it.
-        let mut places: SmallVec<[u32; 32]> = SmallVec::new();
-        for (number, instruction) in code.iter().enumerate() {
+    /// Instructions of a node of a stage, whose loads are of such rows.
+    fn instructions(&mut self, code: Range<CodeId>, row: TileRows, stage: u32) {
+        for id in iter_entity_range(code) {
+            let instruction = self.code.instruction(id);
             let work = self.work(instruction, row);
-            let after = instruction.after.and_then(|after| places.get(number - after as usize).copied());
-            let before = self.program.instructions.get_mut(first..).and_then(|own| own.last_mut());
-            if after.is_some() || !before.is_some_and(|before| before.takes(work, instruction.bytes)) {
-                let operands = after.map(|from| TripOperand::new(from, 0)).into_iter().collect();
-                let bytes = smallvec![instruction.bytes];
-                let one = TripInstruction { work, operands, waits: false, refills: 0, bytes };
-                self.program.instructions.push(one);
-            }
-            places.push(self.program.instructions.len() as u32 - 1);
+            self.push(work, instruction.bytes, TripSource { code: id.into(), stage });
         }
     }
 
     /// The work of an instruction for its unit.
-    fn work(&self, &NodeInstruction { kind, turns, .. }: &NodeInstruction, row: TileRows) -> UnitWork {
+    fn work(&self, instruction: &NodeInstruction, row: TileRows) -> UnitWork {
+        let NodeInstruction { kind, turns, .. } = *instruction;
         let load = |bytes: u32| {
             let line = self.device.count(DeviceParameter::L1Line) as u32;
             let lasts = (SHARED_LINE as u32 / row.bytes).clamp(1, MOST_LASTING);
@@ -441,47 +472,70 @@ impl ProgramWriter<'_> {
         }
     }
 
-    /// What each instruction waits for: results, by way of nodes that take no time.
-    fn operands(&mut self) {
-        let (graph, assignment) = (&self.found.graph, &self.trip.assignment);
-        let mut open: Vec<(NodeId, u32)> = Vec::new();
-        for (node, taker) in self.taker.iter() {
-            let Some(taker) = *taker else { continue };
-            let mut operands: SmallVec<[TripOperand; 4]> = SmallVec::new();
-            open.clear();
-            open.push((node, 0));
-            let mut next = 0;
-            while let Some(&(user, distance)) = open.get(next) {
-                next += 1;
-                for edge in graph.entering(user).filter(|edge| edge.kind == Dependence::Value) {
-                    let distance = distance + edge.distance;
-                    let later =
-                        (assignment.stage(node) + distance).saturating_sub(assignment.stage(edge.from));
-                    match self.maker[edge.from] {
-                        Some(from) => operands.push(TripOperand::new(from, later)),
-                        // Values that nothing makes may be handed on in circles.
-                        None if open.contains(&(edge.from, distance)) || distance > MOST_TRIPS => {}
-                        None => open.push((edge.from, distance)),
+    /// Interleaves the first so many instructions, unless waves compete by priorities there.
+    fn interleave(&mut self, count: usize) {
+        let insts: Option<Vec<OrderedInstruction>> = self.program.instructions[..count]
+            .iter()
+            .zip(&self.sources)
+            .map(|(one, source)| {
+                let fixed = |kind| OrderedInstruction {
+                    kind,
+                    turns: 1,
+                    registers: 0,
+                    is_fixed: true,
+                    operands: &one.operands,
+                };
+                match (source.code.expand(), one.work) {
+                    (Some(code), _) => {
+                        let &NodeInstruction { kind, turns, registers, is_fixed, .. } =
+                            self.code.instruction(code);
+                        let operands = &one.operands[..];
+                        Some(OrderedInstruction { kind, turns, registers, is_fixed, operands })
                     }
+                    (None, UnitWork::Control(TripControl::Priority(_))) => None,
+                    (None, _) => Some(fixed(CostKind::Barrier)),
                 }
+            })
+            .collect();
+        let Some(order) = insts.and_then(|insts| interleaved(&insts, self.device)) else { return };
+        self.program.reorder(&order);
+    }
+
+    /// What each instruction waits for: in the pipeline results of an earlier stage are of an earlier trip.
+    fn operands(&mut self) {
+        let mut makers: SecondaryMap<CodeId, PackedOption<TripPlace>> =
+            SecondaryMap::with_capacity(self.code.len());
+        for (source, at) in self.sources.iter().zip(0..) {
+            if let Some(code) = source.code.expand() {
+                makers[code] = TripPlace::new(at).into();
             }
-            let longest = operands.iter().map(|operand| operand.trips).max().unwrap_or(0);
-            self.program.longest = self.program.longest.max(longest);
-            self.program.instructions[taker as usize].operands.extend(operands);
+        }
+        let ProgramWriter { program, sources, code, .. } = self;
+        let lates: Vec<u64> = program.instructions.iter().map(|one| one.work.late()).collect();
+        for (one, source) in program.instructions.iter_mut().zip(&*sources) {
+            let Some(id) = source.code.expand() else { continue };
+            one.operands.extend(code.instruction(id).operands.iter().filter_map(|operand| {
+                let from = makers[operand.from].expand()?.index();
+                let trips = (source.stage + operand.trips).saturating_sub(sources[from].stage);
+                let late = if operand.accumulates { 0 } else { lates[from] };
+                Some(TripOperand { from: from as u32, trips, late })
+            }));
         }
     }
 }
 
 impl TripInstruction {
     /// Takes the next one as well, if both are vector instructions of a kind and not too many come together.
-    fn takes(&mut self, next: UnitWork, bytes: u8) -> bool {
-        let (UnitWork::Vector(own), UnitWork::Vector(next)) = (&mut self.work, next) else { return false };
-        let is_alike = (own.pairs, own.overlaps) == (next.pairs, next.overlaps);
-        if !is_alike || own.clk + next.clk > TOGETHER {
+    fn takes(&mut self, next: &TripInstruction) -> bool {
+        let (UnitWork::Vector(own), UnitWork::Vector(work)) = (&mut self.work, next.work) else {
+            return false;
+        };
+        let is_alike = (own.pairs, own.overlaps) == (work.pairs, work.overlaps);
+        if !is_alike || own.clk + work.clk > TOGETHER {
             return false;
         }
-        own.clk += next.clk;
-        self.bytes.push(bytes);
+        own.clk += work.clk;
+        self.bytes.extend_from_slice(&next.bytes);
         true
     }
 }

@@ -53,6 +53,15 @@ pub(crate) enum WaveHalves {
     Staggered,
 }
 
+/// What becomes of the order of a trip's instructions after lowering.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) enum CodeOrder {
+    /// It stays.
+    AsLowered,
+    /// It is interleaved.
+    Interleaved,
+}
+
 impl TripStep {
     /// The operation, if it is one.
     pub(crate) fn node(&self) -> Option<NodeId> {

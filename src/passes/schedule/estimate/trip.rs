@@ -3,7 +3,7 @@
 //! of the kernel is changed for it.
 
 use super::barriers;
-use super::steps::{TripStep, WaveHalves};
+use super::steps::{CodeOrder, TripStep, WaveHalves};
 use crate::ir::nodes::Bug;
 use crate::ir::schedule::table::Checks;
 use crate::passes::schedule::apply::copies::{self, PlannedCopies, TooLarge};
@@ -29,6 +29,8 @@ pub(crate) struct PlannedTrip {
     pub registers: u32,
     /// Vector registers that a wave moves to make room for the next trip's values.
     pub moved: u32,
+    /// What becomes of the order of its instructions.
+    pub order: CodeOrder,
 }
 
 impl PlannedTrip {
@@ -86,9 +88,10 @@ impl PlannedTrip {
         (steps, halves): (Vec<TripStep>, WaveHalves),
         copies: &PlannedCopies,
     ) -> Result<PlannedTrip, Bug> {
-        let order: Vec<NodeId> = steps.iter().filter_map(TripStep::node).collect();
-        let registers = pressure::registers(found, &assignment, &order);
+        let nodes: Vec<NodeId> = steps.iter().filter_map(TripStep::node).collect();
+        let registers = pressure::registers(found, &assignment, &nodes);
         let lds_bytes = copies::bytes_of(view, copies)?;
-        Ok(PlannedTrip { steps, halves, assignment, lds_bytes, registers, moved: 0 })
+        let order = CodeOrder::AsLowered;
+        Ok(PlannedTrip { steps, halves, assignment, lds_bytes, registers, moved: 0, order })
     }
 }

@@ -285,7 +285,7 @@ fn estimate(
     match strategy.find {
         Find::AsWritten => {
             let trip = PlannedTrip::as_written(kernel.view(), found)?;
-            timed(kernel.view(), node, found, &trip, enough)
+            timed(kernel.view(), node, found, (strategy, trip), enough)
         }
         Find::Cycles(_) => {
             let model = match strategy.model {
@@ -310,7 +310,7 @@ fn estimate(
                 Err(why) => return refused(why),
             };
             match sketch(view, found, &planned.schedule, &planned.tagged) {
-                Ok(trip) => timed(view, node, found, &trip, enough),
+                Ok(trip) => timed(view, node, found, (strategy, trip), enough),
                 Err(NotSketched::Broken(bug)) => Err(bug.into()),
                 Err(why) => refused(why.to_string()),
             }
@@ -346,7 +346,7 @@ fn placed(
         let why = format!("a wave would need about {needed} vector registers, and has {available}");
         return Err(NotEstimated::Refused(why));
     }
-    timed(view, node, found, &trip, enough)
+    timed(view, node, found, (strategy, trip), enough)
 }
 
 /// Vector registers that a trip moves, as [`rebuild`](crate::passes::schedule::apply::rebuild) makes it: none
@@ -388,7 +388,7 @@ fn timed(
     view: SchedulerView,
     node: Entity,
     found: &LoopGraph,
-    trip: &PlannedTrip,
+    (strategy, mut trip): (&Strategy, PlannedTrip),
     enough: f64,
 ) -> Result<LoopEstimate, NotEstimated> {
     let refused = |why: String| Err(NotEstimated::Refused(why));
@@ -397,6 +397,7 @@ fn timed(
         return refused(why);
     }
     let (waves, target) = (view.waves()?.max(1), view.settings()?.target());
+    trip.order = strategy.code_order(waves, &target);
     let device = DeviceModel::nearest(target);
     let available = pressure::available(view)? + pressure::BESIDE_VALUES;
     let registers = trip.registers.min(available);
@@ -405,7 +406,7 @@ fn timed(
     let units = device.count(DeviceParameter::ComputeUnits) as u32;
     let all = launched.map(|launched| launched.div_ceil(units));
     let workgroups = fits.min(all.unwrap_or(u32::MAX)).max(1);
-    let program = TripProgram::of(view, node, found, trip)?;
+    let program = TripProgram::of(view, node, found, &trip)?;
     let busy_units = launched.map_or(units, |launched| launched.min(units));
     let needs = needs(&program, waves, busy_units, device);
     let residents = Residents { workgroups, waves, halves: trip.halves, busy_units };

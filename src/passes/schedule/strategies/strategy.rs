@@ -6,6 +6,7 @@ use bevy_ecs::prelude::*;
 use smallvec::smallvec;
 
 use super::refusal::Refusal;
+use crate::codegen::target::Target;
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::node::{Placement, Unrolled};
 use crate::ir::schedule::table::{Checks, Request};
@@ -15,6 +16,7 @@ use crate::passes::schedule::apply::rebuild::{NotRebuilt, rebuild};
 use crate::passes::schedule::apply::record::{Applied, LoopRecord, Subject};
 use crate::passes::schedule::apply::written::WrittenSchedule;
 use crate::passes::schedule::author::manual;
+use crate::passes::schedule::estimate::steps::CodeOrder;
 use crate::passes::schedule::graph::assignment::Assignment;
 use crate::passes::schedule::graph::dependence_graph::{DependenceGraph, NodeId};
 use crate::passes::schedule::graph::dependences::{LoopGraph, dependences};
@@ -138,9 +140,16 @@ impl Strategy {
         matches!(self.find, Find::Cycles(_)) && self.model == Model::Chip
     }
 
-    /// True if its cycles are times on the chip, as an author's table can be.
-    pub(crate) fn places_in_time(&self) -> bool {
-        self.checks == Checks::Machine || matches!(self.asked, Asked::ByFile)
+    /// What becomes of the order of instructions in loops that it schedules for a workgroup of so many waves.
+    /// A schedule whose cycles are times on the chip, as an author's table can be, has the last word, and so
+    /// has a SIMD that waves share.
+    pub(crate) fn code_order(&self, waves: u32, target: &Target) -> CodeOrder {
+        let places_in_time = self.checks == Checks::Machine || matches!(self.asked, Asked::ByFile);
+        if waves <= target.simds_per_compute_unit && !places_in_time {
+            CodeOrder::Interleaved
+        } else {
+            CodeOrder::AsLowered
+        }
     }
 
     /// Whether it speaks of loops or of any operations.

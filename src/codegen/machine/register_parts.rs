@@ -1,19 +1,19 @@
 //! The registers of a body, one number for each 32 bits of them: those of the hardware, and after them the
 //! virtual ones.
 
-use super::super::access::{RegisterRange, accesses, as_copy, hidden_read, implicit_ranges};
-use super::super::body::{MachineBody, MachineInst};
+use super::access::{RegisterRange, accesses, as_copy, hidden_read, implicit_ranges};
+use super::body::{MachineBody, MachineInst};
 use crate::codegen::isa::{Implicit, Inst, Operand, VReg};
 use cranelift_entity::{EntityRef, PrimaryMap};
 
 /// The number of 32 bits of a register.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Default)]
-pub(super) struct RegisterPart(u32);
+pub(crate) struct RegisterPart(u32);
 cranelift_entity::entity_impl!(RegisterPart, "");
 
 /// The numbers of the registers of a body.
 #[derive(Default)]
-pub(super) struct RegisterPartNumbers {
+pub(crate) struct RegisterPartNumbers {
     /// The number of the first part of each virtual register.
     first: PrimaryMap<VReg, RegisterPart>,
     /// Number of parts.
@@ -21,11 +21,11 @@ pub(super) struct RegisterPartNumbers {
 }
 
 /// The operand on which a matrix instruction accumulates.
-const ADDEND: usize = 3;
+pub(super) const ADDEND: usize = 3;
 
 /// Kinds of accesses of a part.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(super) enum PartAccess {
+pub(crate) enum PartAccess {
     /// Reads it.
     Read,
     /// Reads it, at the place of a matrix instruction's addend.
@@ -36,7 +36,7 @@ pub(super) enum PartAccess {
 
 impl RegisterPartNumbers {
     /// Numbers the registers of a body.
-    pub(super) fn number(&mut self, body: &MachineBody) {
+    pub(crate) fn number(&mut self, body: &MachineBody) {
         self.first.clear();
         let mut next = Operand::END as usize;
         for register in body.registers.values() {
@@ -47,12 +47,12 @@ impl RegisterPartNumbers {
     }
 
     /// Number of parts.
-    pub(super) fn count(&self) -> usize {
+    pub(crate) fn count(&self) -> usize {
         self.count
     }
 
     /// The number of an operand's first part, if it is a register.
-    pub(super) fn of(&self, operand: Operand) -> Option<RegisterPart> {
+    pub(crate) fn of(&self, operand: Operand) -> Option<RegisterPart> {
         match operand.as_virtual() {
             Some((register, first)) => Some(RegisterPart(self.first[register].0 + first)),
             None => operand.number().map(RegisterPart),
@@ -60,7 +60,7 @@ impl RegisterPartNumbers {
     }
 
     /// The parts that copies among these instructions write, each with the one that it is a copy of.
-    pub(super) fn copied(&self, insts: &[MachineInst]) -> impl Iterator<Item = [RegisterPart; 2]> {
+    pub(crate) fn copied(&self, insts: &[MachineInst]) -> impl Iterator<Item = [RegisterPart; 2]> {
         let copies = insts.iter().filter_map(|inst| {
             let (to, from) = as_copy(&inst.inst)?;
             Some(([self.of(to)?, self.of(from)?], u32::from(inst.inst.width(0))))
@@ -72,7 +72,7 @@ impl RegisterPartNumbers {
 
     /// Visits what an instruction reads, and then what it writes, apart from EXEC, which no instruction that
     /// changes places writes.
-    pub(super) fn visit(&self, inst: &Inst, mut visit: impl FnMut(RegisterPart, PartAccess)) {
+    pub(crate) fn visit(&self, inst: &Inst, mut visit: impl FnMut(RegisterPart, PartAccess)) {
         let info = inst.op.info();
         let mut range = |range: RegisterRange, access| {
             range.numbers().filter(|_| range != RegisterRange::EXEC).for_each(|number| {

@@ -1,11 +1,11 @@
 //! A wave on its way through instructions: it issues them in order, each as soon as its operands are there
 //! and its unit takes it.
 
-use super::costs::{IssueCost, IssueUnit};
+use super::cost::{IssueCost, IssueUnit};
 
 /// A wave, and when the units of its SIMD are free.
 #[derive(Copy, Clone, Default, Debug)]
-pub(super) struct IssuingWave {
+pub(crate) struct IssuingWave {
     /// When it may issue the next instruction.
     now: u64,
     matrix: u64,
@@ -18,13 +18,13 @@ pub(super) struct IssuingWave {
 
 impl IssuingWave {
     /// Clk that have passed.
-    pub(super) fn clk(&self) -> u64 {
+    pub(crate) fn clk(&self) -> u64 {
         self.now
     }
 
     /// When an instruction issues whose operands are there at `ready`, if it is the next one.
     #[inline]
-    pub(super) fn start(&self, cost: &IssueCost, ready: u64) -> u64 {
+    pub(crate) fn start(&self, cost: &IssueCost, ready: u64) -> u64 {
         let unit = match cost.unit {
             IssueUnit::Matrix => self.matrix,
             IssueUnit::Vector => self.vector,
@@ -37,7 +37,7 @@ impl IssuingWave {
 
     /// Issues an instruction at `start`, and returns when its unit begins with it.
     #[inline]
-    pub(super) fn issue(&mut self, cost: &IssueCost, start: u64) -> u64 {
+    pub(crate) fn issue(&mut self, cost: &IssueCost, start: u64) -> u64 {
         let busy = u64::from(cost.busy);
         let mut begins = start;
         match cost.unit {

@@ -6,7 +6,7 @@ use crate::codegen::target::{
 
 /// The unit that an instruction needs.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(super) enum IssueUnit {
+pub(crate) enum IssueUnit {
     /// The matrix core.
     Matrix,
     /// The vector ALU.
@@ -21,7 +21,7 @@ pub(super) enum IssueUnit {
 
 /// Times of an instruction in clk, counted from its issue.
 #[derive(Copy, Clone, Debug)]
-pub(super) struct IssueCost {
+pub(crate) struct IssueCost {
     /// The unit that it needs.
     pub unit: IssueUnit,
     /// Until the wave issues the next instruction.
@@ -38,7 +38,7 @@ pub(super) struct IssueCost {
 
 /// Numbers of a device in the form in which costs are made of them.
 #[derive(Copy, Clone, Debug)]
-pub(super) struct IssueRates {
+pub(crate) struct IssueRates {
     /// Clk for a dword per lane that a wave of each SIMD reads and writes in LDS.
     lds: [f64; 2],
     /// Accesses of LDS that a queue takes from a SIMD.
@@ -51,7 +51,7 @@ pub(super) struct IssueRates {
 
 impl IssueRates {
     /// Those of a device.
-    pub(super) fn of(device: &DeviceModel) -> IssueRates {
+    pub(crate) fn of(device: &DeviceModel) -> IssueRates {
         let clk = |parameter| device.count(parameter) as u32;
         let lds = [DeviceParameter::LdsPortRead, DeviceParameter::LdsPortWrite]
             .map(|port| f64::from(4 * LANES) * SIMDS as f64 / (f64::from(LDS_PORTS) * device.get(port)));
@@ -65,7 +65,7 @@ impl IssueRates {
     }
 
     /// The cost of an instruction.
-    pub(super) fn cost(&self, kind: &CostKind, turns: u64) -> IssueCost {
+    pub(crate) fn cost(&self, kind: &CostKind, turns: u64) -> IssueCost {
         let held = (TURN * turns) as u32;
         let plain = |unit, busy, result| IssueCost {
             unit,

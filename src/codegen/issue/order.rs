@@ -1,7 +1,9 @@
 //! List scheduling of a region: of the instructions near by that may come next the one that issues first, and
 //! of several the one with the longest way to the end of the region.
 
-use super::costs::{IssueCost, IssueUnit};
+use cranelift_entity::EntityRef;
+
+use super::cost::{IssueCost, IssueUnit};
 use super::registers::LiveRegisters;
 use super::wave::IssuingWave;
 
@@ -20,7 +22,7 @@ struct RegionEdge {
 
 /// The instructions of a region, by their places in the code, and what has to come before what.
 #[derive(Default, Debug)]
-pub(super) struct RegionGraph {
+pub(crate) struct RegionGraph {
     costs: Vec<IssueCost>,
     /// When the operands are there that come from outside.
     ready: Vec<u64>,
@@ -32,44 +34,44 @@ pub(super) struct RegionGraph {
 
 impl RegionGraph {
     /// Begins with a region.
-    pub(super) fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.costs.clear();
         self.ready.clear();
         self.edges.clear();
     }
 
     /// Adds an instruction, and returns its number.
-    pub(super) fn push(&mut self, cost: IssueCost) -> u32 {
+    pub(crate) fn push(&mut self, cost: IssueCost) -> u32 {
         self.costs.push(cost);
         self.ready.push(0);
         self.costs.len() as u32 - 1
     }
 
     /// An operand from outside is there at `clk`.
-    pub(super) fn waits_until(&mut self, number: u32, clk: u64) {
+    pub(crate) fn waits_until(&mut self, number: u32, clk: u64) {
         let ready = &mut self.ready[number as usize];
         *ready = clk.max(*ready);
     }
 
     /// Number of instructions.
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.costs.len()
     }
 
     /// The cost of an instruction.
-    pub(super) fn cost(&self, number: u32) -> &IssueCost {
+    pub(crate) fn cost(&self, number: u32) -> &IssueCost {
         &self.costs[number as usize]
     }
 
     /// The last instruction uses the result of an earlier one; a product may accumulate on it.
-    pub(super) fn uses(&mut self, from: u32, accumulates: bool) {
+    pub(crate) fn uses(&mut self, from: u32, accumulates: bool) {
         let cost = self.cost(from);
         let accumulates = accumulates && cost.unit == IssueUnit::Matrix;
         self.add(from, cost.results[usize::from(accumulates)]);
     }
 
     /// The last instruction comes after an earlier one.
-    pub(super) fn follows(&mut self, from: u32) {
+    pub(crate) fn follows(&mut self, from: u32) {
         self.add(from, 0);
     }
 
@@ -112,7 +114,7 @@ impl RegionGraph {
 
 /// The order of a region, and the memory for finding it.
 #[derive(Default, Debug)]
-pub(super) struct IssueOrder {
+pub(crate) struct IssueOrder {
     /// The instructions in their order.
     pub order: Vec<u32>,
     /// When the unit of each instruction begins with it.
@@ -126,11 +128,11 @@ pub(super) struct IssueOrder {
 
 impl IssueOrder {
     /// Finds an order for a region, and lets a wave issue it.
-    pub(super) fn find(
+    pub(crate) fn find<K: EntityRef>(
         &mut self,
         graph: &mut RegionGraph,
         wave: &mut IssuingWave,
-        registers: &mut LiveRegisters,
+        registers: &mut LiveRegisters<K>,
     ) {
         graph.sort();
         self.begin(graph);
