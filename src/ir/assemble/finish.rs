@@ -36,7 +36,8 @@ impl KernelAssembler {
         faults.extend(loop_symbols::check(&self.world, self.root, &|symbol| self.symbols.contains(symbol)));
         if faults.is_empty() { Ok(Kernel::finish(self.world, self.root)) } else { Err(faults) }
     }
-    /// The complete kernel as a pass left it. With `sources`, the location of a node is what its component `G` says, or none.
+    /// The complete kernel as a pass left it. With `sources`, the location of a node is what its component
+    /// `G` says, or none.
     ///
     /// # Errors
     /// Too many operations, or what the verifier finds.

@@ -446,8 +446,8 @@ impl<'w> Verifier<'w> {
         match body {
             None => self.bug(node, "has no Body"),
             Some(Body(body)) => {
-                // Inside a pipelined loop each value belongs to one iteration, and those of several iterations
-                // are carried.
+                // Inside a pipelined loop each value belongs to one iteration, and those of several ones are
+                // carried.
                 let pipeline = u32::from(dim.is_some() && matches!(op, Op::Pipeline(_)));
                 let depth = self.loops.len();
                 self.pipelines += pipeline;

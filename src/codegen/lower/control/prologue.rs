@@ -63,8 +63,8 @@ impl ControlLayer<'_> {
         Ok(())
     }
 
-    /// The places of the arguments in their segment: in the order of declaration, each aligned to its size, as
-    /// C compilers lay out the parameters of a kernel.
+    /// The places of the arguments in their segment: in the order of declaration, each aligned to its size,
+    /// as C compilers lay out the parameters of a kernel.
     fn lay_out_arguments(&mut self, arguments: &[Entity]) -> Result<(), Diagnostic> {
         let geometry = self.kernel.geometry;
         let mut offset: u32 = 0;
