@@ -55,9 +55,15 @@ pub struct Workspace {
     /// An empty arena for the next kernel, and one that stands in for its own while it is lowered.
     arena: Option<Box<ExprArena>>,
     pub(crate) spare: Box<ExprArena>,
-    /// The number of passes of the list that the kernel has been through.
+    reached: ReachedPass,
+}
+
+/// How far a kernel is.
+#[derive(Default)]
+struct ReachedPass {
+    /// The number of passes of the list that it has been through.
     done: usize,
-    /// The pass after which the kernel says that it stands, if that pass does not exist.
+    /// The pass after which it says that it stands, if that pass does not exist.
     unknown: Option<Arc<str>>,
 }
 
@@ -103,8 +109,7 @@ impl Workspace {
             map: Side::of(&[], Entity::PLACEHOLDER),
             arena: None,
             spare: Box::default(),
-            done: 0,
-            unknown: None,
+            reached: ReachedPass::default(),
         }
     }
 
@@ -121,35 +126,44 @@ impl Workspace {
         let (from, root) = (&kernel.world, kernel.root);
         let stage = from.get::<KernelStage>(root).map(|stage| &stage.0);
         let after = stage.and_then(|stage| PIPELINE.iter().position(|pass| *pass.name == **stage));
-        self.done = after.map_or(0, |at| at + 1);
-        self.unknown = stage.filter(|_| after.is_none()).cloned();
-        let expressions = Expressions(match from.get::<Expressions>(root) {
-            Some(expressions) => expressions.0.clone(),
-            None => self.arena.take().unwrap_or_default(),
-        });
-        self.root = self
-            .world
-            .spawn((
-                from.get::<KernelName>(root).cloned().unwrap_or(KernelName("".into())),
-                from.get::<DimTable>(root).cloned().unwrap_or_default(),
-                from.get::<Constraints>(root).cloned().unwrap_or_default(),
-                from.get::<Locations>(root).cloned().unwrap_or_default(),
-                from.get::<Declaration>(root).cloned().unwrap_or_default(),
-                Settings(options.clone()),
-                Geometry::default(),
-                expressions,
-                Body::default(),
-            ))
-            .id();
+        self.reached.done = after.map_or(0, |at| at + 1);
+        self.reached.unknown = stage.filter(|_| after.is_none()).cloned();
+        self.copy_root(from, root, options);
         let mut order = walk::nodes(from, root);
-        let logical = from.get::<LogicalBody>(root);
-        if let Some(logical) = logical {
+        if let Some(logical) = from.get::<LogicalBody>(root) {
             // In front of their pieces, which refer to them.
             let pieces = std::mem::replace(&mut order, walk::nodes_of_list(from, &logical.0));
             order.extend(pieces);
         }
         self.traits = described_traits(kernel, options);
-        self.map.refill(&order, Entity::PLACEHOLDER);
+        self.copy_nodes(from, root, &order);
+        if stage.is_some() {
+            self.copy_facts(from, root, &order);
+        }
+    }
+
+    /// Makes the entity of the kernel, with what the author states.
+    fn copy_root(&mut self, from: &World, root: Entity, options: &Options) {
+        let expressions = Expressions(match from.get::<Expressions>(root) {
+            Some(expressions) => expressions.0.clone(),
+            None => self.arena.take().unwrap_or_default(),
+        });
+        let copy = self.world.spawn((
+            from.get::<KernelName>(root).cloned().unwrap_or(KernelName("".into())),
+            from.get::<DimTable>(root).cloned().unwrap_or_default(),
+            from.get::<Constraints>(root).cloned().unwrap_or_default(),
+            from.get::<Locations>(root).cloned().unwrap_or_default(),
+            from.get::<Declaration>(root).cloned().unwrap_or_default(),
+            Settings(options.clone()),
+            Geometry::default(),
+            expressions,
+            Body::default(),
+        ));
+        self.root = copy.id();
+    }
+
+    fn copy_nodes(&mut self, from: &World, root: Entity, order: &[Entity]) {
+        self.map.refill(order, Entity::PLACEHOLDER);
         let places =
             |node: &&Entity| from.get::<Op>(**node).is_some_and(|op| op.row().class == OpClass::Declaration);
         for &node in order.iter().filter(places) {
@@ -159,7 +173,7 @@ impl Workspace {
             self.map[node] = self.copy_node(from, node);
         }
         // Yields refer to nodes that come later in the order, so they are mapped when all copies exist.
-        for &node in &order {
+        for &node in order {
             let copy = self.map[node];
             if let Some(yields) = from.get::<Yields>(node) {
                 let yields = Yields(yields.0.iter().map(|y| self.map[*y]).collect());
@@ -171,21 +185,23 @@ impl Workspace {
         if let Some(mut body) = self.world.get_mut::<Body>(self.root) {
             *body = nodes;
         }
-        if stage.is_some() {
-            let map = &self.map;
-            let renamed = |node: Entity| map[node];
-            let logical = logical.map(|logical| LogicalBody(logical.0.iter().map(|&n| renamed(n)).collect()));
-            if let Some(logical) = logical {
-                self.world.entity_mut(self.root).insert(logical);
-            }
-            for &node in &order {
-                if from.get::<PaddedFactors>(node).is_some() {
-                    self.traits |= KernelTraits::PADDED_FACTORS;
-                }
-                copy_attributes(from, node, &mut self.world.entity_mut(renamed(node)), &renamed);
-            }
-            copy_attributes(from, root, &mut self.world.entity_mut(self.root), &renamed);
+    }
+
+    /// Copies what passes have found out about a kernel.
+    fn copy_facts(&mut self, from: &World, root: Entity, order: &[Entity]) {
+        let map = &self.map;
+        let renamed = |node: Entity| map[node];
+        if let Some(logical) = from.get::<LogicalBody>(root) {
+            let logical = LogicalBody(logical.0.iter().map(|&node| renamed(node)).collect());
+            self.world.entity_mut(self.root).insert(logical);
         }
+        for &node in order {
+            if from.get::<PaddedFactors>(node).is_some() {
+                self.traits |= KernelTraits::PADDED_FACTORS;
+            }
+            copy_attributes(from, node, &mut self.world.entity_mut(renamed(node)), &renamed);
+        }
+        copy_attributes(from, root, &mut self.world.entity_mut(self.root), &renamed);
     }
 
     fn mapped_body(&self, from: &World, node: Entity) -> Body {
@@ -266,7 +282,7 @@ impl Workspace {
 
     /// The last pass that the kernel has been through.
     pub fn stage(&self) -> Option<&'static str> {
-        Some(PIPELINE.get(self.done.checked_sub(1)?)?.name)
+        Some(PIPELINE.get(self.reached.done.checked_sub(1)?)?.name)
     }
 
     /// Runs all passes up to and including `last` (all of them for `None`).
@@ -280,14 +296,14 @@ impl Workspace {
         verify: Verify,
         times: &mut Vec<(&'static str, Duration)>,
     ) -> PassResult {
-        if let Some(unknown) = &self.unknown {
+        if let Some(unknown) = &self.reached.unknown {
             let names: Vec<&str> = PIPELINE.iter().map(|pass| pass.name).collect();
             let text = format!("the kernel stands after a pass `{unknown}`, and there is none of this name");
             return Err(Diagnostic::invalid(text).help(format!("the passes are {}", names.join(", "))));
         }
         if let Some(last) = last
             && let Some(at) = PIPELINE.iter().position(|pass| pass.name == last)
-            && at < self.done
+            && at < self.reached.done
         {
             let stage = self.stage().unwrap_or_default();
             return match stage == last {
@@ -297,7 +313,7 @@ impl Workspace {
             };
         }
         let compares = self.compares_schedules();
-        for (number, pass) in PIPELINE.iter().enumerate().skip(self.done) {
+        for (number, pass) in PIPELINE.iter().enumerate().skip(self.reached.done) {
             if compares && pass.name == SCHEDULING {
                 self.measure_code(times)?;
             }
@@ -310,7 +326,7 @@ impl Workspace {
             {
                 return Err(fault.note(format!("pass {} broke this", pass.name), None));
             }
-            self.done += 1;
+            self.reached.done += 1;
             if last == Some(pass.name) {
                 break;
             }

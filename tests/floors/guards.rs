@@ -23,13 +23,13 @@ const RUN: usize = 10;
 
 /// The figures and their ceilings.
 const CEILINGS: [(&str, usize); 8] = [
-    ("functions of more than 60 lines", 58),
+    ("functions of more than 60 lines", 23),
     ("functions with more than 6 parameters", 2),
-    ("structs with more than 12 fields", 26),
+    ("structs with more than 12 fields", 17),
     ("public items", 1490),
     ("reads of the world in passes", 392),
     ("functions that name 16 operations or more", 0),
-    ("files in circles of calls", 13),
+    ("files in circles of calls", 0),
     ("lines in runs of 10 that stand in two places", 0),
 ];
 

@@ -20,26 +20,26 @@ impl TextAssembler {
     ) -> Result<(), LineError> {
         let at = |fault| start.fault(fault);
         match directive {
-            ConditionDirective::If(_) if self.conditions.are_ignoring() => {
-                return self.conditions.begin(false).map_err(at);
+            ConditionDirective::If(_) if self.source.conditions.are_ignoring() => {
+                return self.source.conditions.begin(false).map_err(at);
             }
             ConditionDirective::If(test) => {
                 let answer = self.test(test, cursor);
                 // It is open in any case, or its end would be another fault.
-                self.conditions.begin(*answer.as_ref().unwrap_or(&false)).map_err(at)?;
+                self.source.conditions.begin(*answer.as_ref().unwrap_or(&false)).map_err(at)?;
                 answer?;
             }
             ConditionDirective::ElseIf => {
-                if !self.conditions.asks_again().map_err(at)? {
-                    self.conditions.else_if_not_asked();
+                if !self.source.conditions.asks_again().map_err(at)? {
+                    self.source.conditions.else_if_not_asked();
                     return Ok(());
                 }
                 let answer = self.test(Test::Number(|number| number != 0), cursor);
-                self.conditions.else_if(*answer.as_ref().unwrap_or(&false));
+                self.source.conditions.else_if(*answer.as_ref().unwrap_or(&false));
                 answer?;
             }
-            ConditionDirective::Else => self.conditions.otherwise().map_err(at)?,
-            ConditionDirective::EndIf => self.conditions.end().map_err(at)?,
+            ConditionDirective::Else => self.source.conditions.otherwise().map_err(at)?,
+            ConditionDirective::EndIf => self.source.conditions.end().map_err(at)?,
         }
         end(cursor)
     }
@@ -82,10 +82,10 @@ impl TextAssembler {
         let body = self.body(&[".macro"], &[".endm", ".endmacro"]);
         let (name, parameters) = header?;
         let body = body.ok_or_else(|| start.fault(other("`.macro` without `.endm`")))?;
-        if self.macros.contains_key(&*name) {
+        if self.macros.known.contains_key(&*name) {
             return Err(start.fault(other(format!("macro `{name}` is defined already"))));
         }
-        self.macros.insert(name.to_string(), Macro { name, parameters, body: body.into() });
+        self.macros.known.insert(name.to_string(), Macro { name, parameters, body: body.into() });
         Ok(())
     }
 
@@ -93,8 +93,8 @@ impl TextAssembler {
     /// is no such line.
     fn body(&mut self, opening: &[&str], closing: &[&str]) -> Option<String> {
         let (mut body, mut depth) = (String::new(), 0u32);
-        while let Some(line) = self.input.next_inside() {
-            let line = self.comments.strip(line.as_str());
+        while let Some(line) = self.source.input.next_inside() {
+            let line = self.source.comments.strip(line.as_str());
             match StatementCursor::new(&line).name() {
                 Some(name) if opening.contains(&name) => depth += 1,
                 Some(name) if closing.contains(&name) && depth == 0 => return Some(body),
@@ -114,7 +114,7 @@ impl TextAssembler {
             let expression = self.expression(cursor)?;
             self.number_now(&expression).map_err(|fault| start.fault(fault))
         };
-        (self.macro_syntax == MacroSyntax::Alternate).then(|| Box::new(read) as Box<ReadNumber>)
+        (self.macros.syntax == MacroSyntax::Alternate).then(|| Box::new(read) as Box<ReadNumber>)
     }
 
     /// Goes on with the lines of a macro.
@@ -124,12 +124,15 @@ impl TextAssembler {
         let names = called.parameters.iter().map(|parameter| parameter.name.as_str());
         let mut text = String::with_capacity(called.body.len());
         let pairs = names.zip(values.iter().map(String::as_str));
-        let how = (self.macro_syntax, Counting::By(self.expanded));
+        let how = (self.macros.syntax, Counting::By(self.macros.expanded));
         macros::expand(&mut text, &called.body, pairs, how).map_err(|fault| start.fault(fault))?;
-        self.expanded += 1;
-        let expansion =
-            TextExpansion { name: called.name.clone(), conditions: self.conditions.open(), is_macro: true };
-        self.input.enter(text, expansion).map_err(|fault| start.fault(fault))
+        self.macros.expanded += 1;
+        let expansion = TextExpansion {
+            name: called.name.clone(),
+            conditions: self.source.conditions.open(),
+            is_macro: true,
+        };
+        self.source.input.enter(text, expansion).map_err(|fault| start.fault(fault))
     }
 
     /// `.purgem name, name`
@@ -137,7 +140,7 @@ impl TextAssembler {
         loop {
             let start = *cursor;
             let name = symbol_name(cursor)?;
-            if self.macros.remove(&name).is_none() {
+            if self.macros.known.remove(&name).is_none() {
                 return Err(start.fault(other(format!("no macro is called `{name}`"))));
             }
             if !cursor.eat(",") {
@@ -148,9 +151,9 @@ impl TextAssembler {
 
     /// `.exitm`
     pub(super) fn exit(&mut self, start: &StatementCursor) -> Result<(), LineError> {
-        let left = self.input.leave_macro();
+        let left = self.source.input.leave_macro();
         let conditions = left.ok_or_else(|| start.fault(other("`.exitm` outside of a macro")))?;
-        self.conditions.close_to(conditions);
+        self.source.conditions.close_to(conditions);
         Ok(())
     }
 
@@ -175,21 +178,21 @@ impl TextAssembler {
                     return Err(start.fault(other(format!("an expansion has more than {most} MiB"))));
                 }
                 for _ in 0..count {
-                    let how = (self.macro_syntax, Counting::Not);
+                    let how = (self.macros.syntax, Counting::Not);
                     macros::expand(&mut text, &body, [].into_iter(), how).map_err(at)?;
                 }
             }
             RepeatedValues::Each(values) => {
                 for value in &values {
                     let pair = [(parameter.as_str(), value.as_str())];
-                    let how = (self.macro_syntax, Counting::By(self.expanded));
+                    let how = (self.macros.syntax, Counting::By(self.macros.expanded));
                     macros::expand(&mut text, &body, pair.into_iter(), how).map_err(at)?;
                 }
             }
         }
         let expansion =
-            TextExpansion { name: name.into(), conditions: self.conditions.open(), is_macro: false };
-        self.input.enter(text, expansion).map_err(at)
+            TextExpansion { name: name.into(), conditions: self.source.conditions.open(), is_macro: false };
+        self.source.input.enter(text, expansion).map_err(at)
     }
 
     /// The parameter of a repetition, and its values.
@@ -230,7 +233,7 @@ impl TextAssembler {
         match kind {
             MessageKind::Error => Err(start.fault(other(said))),
             MessageKind::Remark => {
-                self.notes.push(Note { line: self.line, message: said });
+                self.notes.push(Note { line: self.source.line, message: said });
                 end(cursor)
             }
         }

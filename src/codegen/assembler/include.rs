@@ -18,12 +18,12 @@ impl TextAssembler {
         let start = *cursor;
         let name = cursor.take_quoted().ok_or_else(|| start.expected("the name of a file in quotes"))?;
         super::walk::end(cursor)?;
-        let folder = self.folder.as_deref();
+        let folder = self.source.folder.as_deref();
         let text = folder.ok_or_else(|| other("`.include` in a text that is not a file"));
         let text = text.and_then(|folder| read(folder, name)).map_err(|fault| start.fault(fault))?;
-        let conditions = self.conditions.open();
+        let conditions = self.source.conditions.open();
         let expansion = TextExpansion { name: name.into(), conditions, is_macro: false };
-        self.input.enter(text, expansion).map_err(|fault| start.fault(fault))
+        self.source.input.enter(text, expansion).map_err(|fault| start.fault(fault))
     }
 }
 

@@ -34,7 +34,7 @@ pub(super) fn finish(mut assembler: TextAssembler) -> Result<Assembled, Faults> 
         Some(target) if assembler.faults.is_empty() => target,
         _ => return Err(Faults(assembler.faults)),
     };
-    let symbols = match symbol_list(&assembler.symbols, &assembler.kernels) {
+    let symbols = match symbol_list(&assembler.symbols, &assembler.kernels.names) {
         Ok(symbols) => symbols,
         Err(faults) => return Err(Faults(faults)),
     };
@@ -69,7 +69,7 @@ pub(super) fn finish(mut assembler: TextAssembler) -> Result<Assembled, Faults> 
         value: addresses[address.value.0].wrapping_add_signed(address.value.1),
     });
     let object = layout.write(contents, &relocations.collect::<Vec<_>>());
-    check(&object, assembler.metadata_line)?;
+    check(&object, assembler.metadata.line)?;
     Ok(Assembled { object, target, notes: assembler.notes })
 }
 
@@ -122,7 +122,7 @@ fn layout(
     PlacedFile::new(Assembly {
         target,
         version: assembler.version.unwrap_or(target.object_version()),
-        metadata: assembler.metadata.clone(),
+        metadata: assembler.metadata.packs.clone(),
         sections: sections.collect(),
         symbols,
         relocations,
@@ -187,7 +187,7 @@ fn entry(symbols: &Symbols, symbol: &AssemblerSymbol) -> Result<Option<AssemblyS
 
 /// Checks that descriptors and kernels are aligned as the hardware requires.
 fn check_entries(assembler: &TextAssembler, addresses: &[u64], faults: &mut Vec<AssemblerError>) {
-    for name in &assembler.kernels {
+    for name in &assembler.kernels.names {
         for (symbol, align) in [(name.clone(), ENTRY_ALIGN), (format!("{name}.kd"), DESCRIPTOR_ALIGN)] {
             let Ok(place) = SymbolPlaces::new(&assembler.symbols, None).symbol(&symbol) else { continue };
             let address = place.section.map_or(0, |section| addresses[section as usize]);

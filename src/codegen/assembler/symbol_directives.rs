@@ -26,7 +26,7 @@ impl TextAssembler {
                 cursor.expect(",")?;
                 let expression = self.expression(cursor)?;
                 let here = self.sections.here();
-                self.symbols.entry(&name, self.line).size = Some((expression, here));
+                self.symbols.entry(&name, self.source.line).size = Some((expression, here));
                 Ok(())
             }
             SymbolDirective::Set | SymbolDirective::SetOnce => {
@@ -50,7 +50,7 @@ impl TextAssembler {
     ) -> Result<(), LineError> {
         loop {
             let name = symbol_name(cursor)?;
-            let symbol = self.symbols.entry(&name, self.line);
+            let symbol = self.symbols.entry(&name, self.source.line);
             match directive {
                 SymbolDirective::Global => symbol.binding = Binding::Global,
                 SymbolDirective::Weak => symbol.binding = Binding::Weak,
@@ -82,7 +82,7 @@ impl TextAssembler {
         let word = cursor.take_name().unwrap_or("");
         let found = TYPES.iter().find(|(known, _)| *known == word);
         let (_, kind) = found.ok_or_else(|| at.expected("`@function`, `@object` or `@notype`"))?;
-        self.symbols.entry(&name, self.line).kind = *kind;
+        self.symbols.entry(&name, self.source.line).kind = *kind;
         Ok(())
     }
 
@@ -104,6 +104,6 @@ impl TextAssembler {
             Err(InstructionFault::Division) => return Err(start.fault(InstructionFault::Division)),
             Err(_) => expression,
         };
-        self.symbols.set(name, value, Some(here), self.line).map_err(|fault| start.fault(fault))
+        self.symbols.set(name, value, Some(here), self.source.line).map_err(|fault| start.fault(fault))
     }
 }

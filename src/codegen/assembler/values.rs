@@ -15,8 +15,8 @@ impl TextAssembler {
         let here = self.sections.here();
         let offset = self.sections.current().len() + ahead;
         let section = self.sections.index() as usize;
-        let column = if self.input.expansion().is_some() { 1 } else { column };
-        self.fixups.push(Fixup { section, offset, kind, expression, here, line: self.line, column });
+        let column = if self.source.input.expansion().is_some() { 1 } else { column };
+        self.fixups.push(Fixup { section, offset, kind, expression, here, line: self.source.line, column });
     }
 
     /// An expression, which may become known later.

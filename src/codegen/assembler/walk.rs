@@ -42,30 +42,52 @@ pub(super) struct TextAssembler {
     pub sections: Sections,
     pub symbols: Symbols,
     pub fixups: Vec<Fixup>,
-    /// The message packs of the metadata blocks.
-    pub metadata: Vec<Vec<u8>>,
-    /// Where it begins.
-    pub metadata_line: usize,
-    /// Lines of a metadata block that is open, and the number of the first.
-    open_metadata: Option<(usize, Vec<String>)>,
-    /// A descriptor block that is open.
-    open_kernel: Option<KernelBlock>,
-    /// Kernels that have a descriptor.
-    pub kernels: Vec<String>,
-    /// The same, for looking up.
-    described: BTreeSet<String>,
+    pub metadata: MetadataBlocks,
+    pub kernels: DescribedKernels,
     pub notes: Vec<Note>,
     pub faults: Vec<AssemblerError>,
-    pub comments: Comments,
+    pub source: ReadSource,
+    pub macros: KnownMacros,
+}
+
+/// The metadata blocks of a text.
+pub(super) struct MetadataBlocks {
+    /// Their message packs.
+    pub packs: Vec<Vec<u8>>,
+    /// Where the last one begins.
+    pub line: usize,
+    /// Lines of a block that is open, and the number of the first.
+    open: Option<(usize, Vec<String>)>,
+}
+
+/// The kernels of a text.
+#[derive(Default)]
+pub(super) struct DescribedKernels {
+    /// A descriptor block that is open.
+    open: Option<KernelBlock>,
+    /// Kernels that have a descriptor.
+    pub names: Vec<String>,
+    /// The same, for looking up.
+    described: BTreeSet<String>,
+}
+
+/// A text while it is read.
+pub(super) struct ReadSource {
     /// The folder of the main file, in which other files are looked for; none for a text alone.
     pub folder: Option<PathBuf>,
     pub input: SourceInput,
     pub conditions: Conditions,
-    pub macros: BTreeMap<String, Macro>,
-    pub macro_syntax: MacroSyntax,
-    /// How many macros were expanded.
-    pub expanded: usize,
+    pub comments: Comments,
     pub line: usize,
+}
+
+/// The macros of a text.
+#[derive(Default)]
+pub(super) struct KnownMacros {
+    pub known: BTreeMap<String, Macro>,
+    pub syntax: MacroSyntax,
+    /// How many were expanded.
+    pub expanded: usize,
 }
 
 impl TextAssembler {
@@ -83,22 +105,18 @@ impl TextAssembler {
             sections: Sections::new(text.len()),
             symbols,
             fixups: Vec::new(),
-            metadata: Vec::new(),
-            metadata_line: 1,
-            open_metadata: None,
-            open_kernel: None,
-            kernels: Vec::new(),
-            described: BTreeSet::new(),
+            metadata: MetadataBlocks { packs: Vec::new(), line: 1, open: None },
+            kernels: DescribedKernels::default(),
             notes: Vec::new(),
             faults: Vec::new(),
-            comments: Comments::default(),
-            folder: folder.map(Path::to_owned),
-            input: SourceInput::new(text),
-            conditions: Conditions::default(),
-            macros: BTreeMap::new(),
-            macro_syntax: MacroSyntax::default(),
-            expanded: 0,
-            line: 0,
+            source: ReadSource {
+                folder: folder.map(Path::to_owned),
+                input: SourceInput::new(text),
+                conditions: Conditions::default(),
+                comments: Comments::default(),
+                line: 0,
+            },
+            macros: KnownMacros::default(),
         }
     }
 
@@ -108,8 +126,8 @@ impl TextAssembler {
         if let Some(target) = options.target {
             assembler.set_target(target);
         }
-        while let Some(line) = assembler.input.next() {
-            assembler.line = assembler.input.line();
+        while let Some(line) = assembler.source.input.next() {
+            assembler.source.line = assembler.source.input.line();
             if assembler.faults.len() >= MOST_FAULTS {
                 break;
             }
@@ -120,29 +138,29 @@ impl TextAssembler {
     }
 
     fn raw_line(&mut self, line: &str) {
-        if let Some((first, lines)) = &mut self.open_metadata {
+        if let Some((first, lines)) = &mut self.metadata.open {
             if line.trim() != ".end_amdgpu_metadata" {
                 lines.push(line.to_owned());
                 return;
             }
             let (first, lines) = (*first, std::mem::take(lines));
-            self.open_metadata = None;
-            self.metadata_line = first - 1;
+            self.metadata.open = None;
+            self.metadata.line = first - 1;
             match metadata::to_message_pack(&lines, self.target) {
-                Ok(bytes) => self.metadata.push(bytes),
+                Ok(bytes) => self.metadata.packs.push(bytes),
                 Err((at, fault)) => self.faults.push(AssemblerError::new(first + at, 1, fault)),
             }
             return;
         }
-        let line = self.comments.strip(line).into_owned();
+        let line = self.source.comments.strip(line).into_owned();
         if let Err(error) = self.statement(&mut StatementCursor::new(&line)) {
-            self.faults.push(match self.input.expansion() {
-                None => AssemblerError::at(self.line, error),
+            self.faults.push(match self.source.input.expansion() {
+                None => AssemblerError::at(self.source.line, error),
                 // The columns of a line that has come of another one say nothing about that one.
                 Some(expansion) => {
                     let (fault, name) = (error.fault, &expansion.name);
                     let fault = other(format!("{fault} (in `{}`, a line of `{name}`)", line.trim()));
-                    AssemblerError::new(self.line, 1, fault)
+                    AssemblerError::new(self.source.line, 1, fault)
                 }
             });
         }
@@ -150,17 +168,18 @@ impl TextAssembler {
 
     /// What is still open when the text ends, and what it lacks.
     fn end(&mut self) {
-        let mut end = |fault: &str| self.faults.push(AssemblerError::new(self.line.max(1), 1, other(fault)));
-        if self.comments.is_open() {
+        let mut end =
+            |fault: &str| self.faults.push(AssemblerError::new(self.source.line.max(1), 1, other(fault)));
+        if self.source.comments.is_open() {
             end("the text ends inside a comment");
         }
-        if self.open_metadata.is_some() {
+        if self.metadata.open.is_some() {
             end("`.amdgpu_metadata` without `.end_amdgpu_metadata`");
         }
-        if self.open_kernel.is_some() {
+        if self.kernels.open.is_some() {
             end("`.amdhsa_kernel` without `.end_amdhsa_kernel`");
         }
-        if self.conditions.open() > 0 {
+        if self.source.conditions.open() > 0 {
             end("`.if` without `.endif`");
         }
         if self.target.is_none() && self.faults.is_empty() {
@@ -170,7 +189,7 @@ impl TextAssembler {
 
     /// Labels, then a directive or an instruction.
     fn statement(&mut self, cursor: &mut StatementCursor) -> Result<(), LineError> {
-        if self.open_kernel.is_some() && !cursor.is_at_end() {
+        if self.kernels.open.is_some() && !cursor.is_at_end() {
             return self.kernel_line(cursor);
         }
         loop {
@@ -179,12 +198,12 @@ impl TextAssembler {
                 cursor.take_name();
                 return self.condition(directive, &start, cursor);
             }
-            if self.conditions.are_ignoring() {
+            if self.source.conditions.are_ignoring() {
                 return Ok(());
             }
             let Some((name, after)) = label(cursor) else { break };
             let here = self.sections.here();
-            let defined = self.symbols.label(&name, here, self.line);
+            let defined = self.symbols.label(&name, here, self.source.line);
             defined.map_err(|fault| cursor.fault(fault))?;
             *cursor = after;
         }
@@ -203,7 +222,7 @@ impl TextAssembler {
             cursor.advance(1);
             return self.set(&name, cursor);
         }
-        if let Some(called) = self.macros.get(name).cloned() {
+        if let Some(called) = self.macros.known.get(name).cloned() {
             *cursor = after;
             return self.call(&called, cursor);
         }
@@ -257,7 +276,7 @@ impl TextAssembler {
             let next = i64::from(first) + width;
             if self.symbols.number(name).unwrap_or(0) < next {
                 // It is not a label, so it can be set.
-                let _ = self.symbols.set(name, Expression::Number(next), None, self.line);
+                let _ = self.symbols.set(name, Expression::Number(next), None, self.source.line);
             }
         }
     }
@@ -278,26 +297,26 @@ impl TextAssembler {
             DirectiveEffect::Kernel => {
                 let name = symbol_name(cursor)?;
                 let target = self.target.ok_or_else(|| start.fault(no_target()))?;
-                if self.described.contains(&name) {
+                if self.kernels.described.contains(&name) {
                     return Err(start.fault(other(format!("`{name}` has a descriptor already"))));
                 }
-                self.open_kernel = Some(KernelBlock::new(name, target));
+                self.kernels.open = Some(KernelBlock::new(name, target));
             }
             DirectiveEffect::Metadata => {
-                self.open_metadata = Some((self.line + 1, Vec::new()));
+                self.metadata.open = Some((self.source.line + 1, Vec::new()));
             }
             DirectiveEffect::Include => return self.include(cursor),
             DirectiveEffect::Macro => return self.define(start, cursor),
-            DirectiveEffect::Macros(syntax) => self.macro_syntax = syntax,
+            DirectiveEffect::Macros(syntax) => self.macros.syntax = syntax,
             DirectiveEffect::PurgeMacro => self.purge(cursor)?,
             DirectiveEffect::ExitMacro => self.exit(start)?,
             DirectiveEffect::Repeat(what) => return self.repeat(name, what, start, cursor),
             DirectiveEffect::Message(kind) => return self.message(name, kind, start, cursor),
-            DirectiveEffect::End => while self.input.next().is_some() {},
+            DirectiveEffect::End => while self.source.input.next().is_some() {},
             DirectiveEffect::Ignored => {
                 let message = format!("`{name}` has no effect");
                 if !self.notes.iter().any(|note| note.message == message) {
-                    self.notes.push(Note { line: self.line, message });
+                    self.notes.push(Note { line: self.source.line, message });
                 }
                 return Ok(());
             }
@@ -345,12 +364,12 @@ impl TextAssembler {
         self.target = Some(id);
         for (name, part) in GENERATION.into_iter().zip(name_parts(id.name)) {
             // They are not labels, so they can be set.
-            let _ = self.symbols.set(name, Expression::Number(part), None, self.line);
+            let _ = self.symbols.set(name, Expression::Number(part), None, self.source.line);
         }
     }
 
     fn kernel_line(&mut self, cursor: &mut StatementCursor) -> Result<(), LineError> {
-        let Some(mut block) = self.open_kernel.take() else { return Ok(()) };
+        let Some(mut block) = self.kernels.open.take() else { return Ok(()) };
         let start = *cursor;
         let name = cursor.take_name().ok_or_else(|| start.expected("an `.amdhsa_` directive"))?;
         if name == ".end_amdhsa_kernel" {
@@ -358,7 +377,7 @@ impl TextAssembler {
             return self.kernel_end(block, &start);
         }
         let read = self.kernel_directive(&mut block, name, &start, cursor);
-        self.open_kernel = Some(block);
+        self.kernels.open = Some(block);
         read?;
         end(cursor)
     }
@@ -381,8 +400,8 @@ impl TextAssembler {
         let name = block.name;
         let symbol = format!("{name}.kd");
         let here = self.sections.here();
-        self.symbols.label(&symbol, here, self.line).map_err(|fault| start.fault(fault))?;
-        self.symbols.describe(&name, &symbol, self.line);
+        self.symbols.label(&symbol, here, self.source.line).map_err(|fault| start.fault(fault))?;
+        self.symbols.describe(&name, &symbol, self.source.line);
         self.fixup(
             FixupKind::Entry,
             Expression::Symbol(name.clone()),
@@ -390,8 +409,8 @@ impl TextAssembler {
             start.fault(InstructionFault::NotConstant).column,
         );
         self.sections.append(&descriptor.to_bytes()).map_err(|fault| start.fault(fault))?;
-        self.described.insert(name.clone());
-        self.kernels.push(name);
+        self.kernels.described.insert(name.clone());
+        self.kernels.names.push(name);
         Ok(())
     }
 }

@@ -73,12 +73,7 @@ pub(super) struct Coalescer {
     first_hint: SecondaryMap<VReg, PackedOption<HintId>>,
     hints: PrimaryMap<HintId, Hint>,
     merged: Vec<LiveSegment>,
-    /// The last segment of each register, or none if it has not been looked up.
-    lasts: SecondaryMap<VReg, PackedOption<SegmentId>>,
-    /// The segment before each one, if any: known for registers whose last one is.
-    previous: SecondaryMap<SegmentId, PackedOption<SegmentId>>,
-    /// Of each register, the segment that was looked at last: the next look is mostly near to it.
-    fingers: PrimaryMap<VReg, PackedOption<SegmentId>>,
+    walks: SegmentWalks,
     /// Registers that are C or D of a matrix instruction.
     accumulates: SecondaryMap<VReg, bool>,
     /// Steps that joining has taken, and may take: long histories are not walked again and again.
@@ -86,6 +81,17 @@ pub(super) struct Coalescer {
     most_steps: usize,
     /// Steps to the roots of registers and along their segments, which nothing has to bound: they are few.
     walked: usize,
+}
+
+/// What walks over the segments of registers have found.
+#[derive(Default)]
+struct SegmentWalks {
+    /// The last segment of each register, or none if it has not been looked up.
+    lasts: SecondaryMap<VReg, PackedOption<SegmentId>>,
+    /// The segment before each one, if any: known for registers whose last one is.
+    previous: SecondaryMap<SegmentId, PackedOption<SegmentId>>,
+    /// Of each register, the segment that was looked at last: the next look is mostly near to it.
+    fingers: PrimaryMap<VReg, PackedOption<SegmentId>>,
 }
 
 /// Whether registers are joined or only get hints.
@@ -215,13 +221,13 @@ impl Coalescer {
         self.parents.clear();
         self.parents.extend(body.registers.keys().map(|id| (id, 0)));
         self.joined.clear();
-        self.lasts.clear();
-        self.lasts.resize(body.registers.len());
+        self.walks.lasts.clear();
+        self.walks.lasts.resize(body.registers.len());
         self.most_steps = self.steps + 32 * (body.insts.len() + body.registers.len());
-        self.previous.clear();
-        self.previous.resize(liveness.segments.len());
-        self.fingers.clear();
-        self.fingers.extend(liveness.first.values().copied());
+        self.walks.previous.clear();
+        self.walks.previous.resize(liveness.segments.len());
+        self.walks.fingers.clear();
+        self.walks.fingers.extend(liveness.first.values().copied());
     }
 
     /// The root of a register may have been joined to another one later: going from the last to the first,
@@ -378,11 +384,11 @@ impl Coalescer {
 
     /// The last segment of a register.
     fn last(&mut self, liveness: &Liveness, register: VReg) -> PackedOption<SegmentId> {
-        let last = &mut self.lasts[register];
+        let last = &mut self.walks.lasts[register];
         if last.is_none() {
             let mut next = liveness.first[register];
             while let Some(at) = next.expand() {
-                self.previous[at] = *last;
+                self.walks.previous[at] = *last;
                 *last = next;
                 next = liveness.segments[at].next;
                 self.walked += 1;
@@ -395,20 +401,22 @@ impl Coalescer {
     fn seek(&mut self, liveness: &Liveness, register: VReg, position: Position) -> PackedOption<SegmentId> {
         self.last(liveness, register);
         let ends = |at: SegmentId| liveness.segments[at].end;
-        let Some(mut at) = self.fingers[register].expand() else { return PackedOption::default() };
-        while let Some(previous) = self.previous[at].expand().filter(|&previous| ends(previous) >= position) {
+        let Some(mut at) = self.walks.fingers[register].expand() else { return PackedOption::default() };
+        while let Some(previous) =
+            self.walks.previous[at].expand().filter(|&previous| ends(previous) >= position)
+        {
             at = previous;
             self.walked += 1;
         }
         while ends(at) < position {
             let Some(next) = liveness.segments[at].next.expand() else {
-                self.fingers[register] = at.into();
+                self.walks.fingers[register] = at.into();
                 return PackedOption::default();
             };
             at = next;
             self.walked += 1;
         }
-        self.fingers[register] = at.into();
+        self.walks.fingers[register] = at.into();
         at.into()
     }
 
@@ -457,9 +465,9 @@ impl Coalescer {
         match self.in_turn(liveness, outer, inner) {
             Some((front, back)) => {
                 self.steps += 1;
-                let (joint, following) = (self.lasts[front], liveness.first[back]);
+                let (joint, following) = (self.walks.lasts[front], liveness.first[back]);
                 let first = liveness.first[front];
-                let mut last = self.lasts[back];
+                let mut last = self.walks.lasts[back];
                 if let Some(&after) = liveness.segments.at(following)
                     && let Some(before) = liveness.segments.at_mut(joint)
                 {
@@ -469,18 +477,18 @@ impl Coalescer {
                         last = if last == following { joint } else { last };
                     }
                     if let Some(after) = before.next.expand() {
-                        self.previous[after] = joint;
+                        self.walks.previous[after] = joint;
                     }
                 }
-                self.fingers[outer] = joint;
+                self.walks.fingers[outer] = joint;
                 liveness.first[outer] = first;
-                self.lasts[outer] = last;
+                self.walks.lasts[outer] = last;
             }
             None => {
                 let lasts = [self.last(liveness, outer), self.last(liveness, inner)];
                 let (first, last) = self.interleave(liveness, outer, inner, lasts);
                 liveness.first[outer] = first;
-                self.lasts[outer] = last;
+                self.walks.lasts[outer] = last;
             }
         }
         liveness.first[inner] = PackedOption::default();
@@ -499,7 +507,7 @@ impl Coalescer {
         // What one of them holds before the other holds anything stays as it is, but for the last segment of
         // it, which may grow.
         let before =
-            |at: PackedOption<SegmentId>| at.map(|at| self.previous[at]).filter(PackedOption::is_some);
+            |at: PackedOption<SegmentId>| at.map(|at| self.walks.previous[at]).filter(PackedOption::is_some);
         let starts = meeting.map(|at| before(at).unwrap_or(at));
         let kept = starts.map(|at| before(at).unwrap_or_default());
         let (early, anchor) = if kept[1].is_none() { (0, kept[0]) } else { (1, kept[1]) };
@@ -561,15 +569,15 @@ impl Coalescer {
         for segment in self.merged.iter().rev() {
             let at = liveness.segments.push(LiveSegment { next, ..*segment }).into();
             if let Some(next) = next.expand() {
-                self.previous[next] = at;
+                self.walks.previous[next] = at;
             }
             next = at;
         }
-        self.fingers[a] = next;
+        self.walks.fingers[a] = next;
         let Some(kept) = liveness.segments.at_mut(anchor) else { return (next, last) };
         kept.next = next;
         if let Some(next) = next.expand() {
-            self.previous[next] = anchor;
+            self.walks.previous[next] = anchor;
         }
         (firsts[early], last)
     }

@@ -106,7 +106,9 @@ struct PendingProducer {
 struct BlockHazards {
     pending: Vec<PendingProducer>,
     run: MemoryRun,
+    /// VGPRs may be indexed.
     indexing: bool,
+    /// VCCZ may not be what VCC says.
     stale_vccz: bool,
 }
 
@@ -148,34 +150,39 @@ impl State for BlockHazards {
 pub struct HazardResolver {
     target: Arch,
     xnack: Xnack,
-    /// The sides of the opcodes that have occurred, and for every opcode its number among these plus one; 0
-    /// before its first use: most opcodes never occur, and finding the sides of all of them takes longer than
-    /// a compilation.
-    sides: Vec<Sides>,
-    known_sides: Vec<u16>,
-    /// Rows whose first or second instruction depends on more than its opcode.
-    begins_by_form: u64,
-    ends_by_form: u64,
-    /// Wait states by class, use and passes.
-    matrix: [[[u8; 4]; MATRIX_USES]; 3],
+    known: KnownSides,
+    matrices: MatrixHistory,
     flow: Dataflow<BlockHazards>,
     recent: Vec<Recent>,
-    /// Producers where the block starts, oldest first.
-    pending: Vec<PendingProducer>,
-    matrices: Vec<RecentMatrix>,
-    /// When each vector register was last D or C of a matrix instruction.
-    matrix_at: Vec<i32>,
+    /// What holds at the instruction that comes next; its producers are those where the block starts, oldest
+    /// first.
+    state: BlockHazards,
     clock: i32,
-    run: MemoryRun,
-    /// VGPRs may be indexed.
-    indexing: bool,
-    /// VCCZ may not be what VCC says.
-    stale_vccz: bool,
     /// First VGPR that the body does not touch, where that matters.
     end_of_vgprs: Option<u16>,
     /// Instructions of the current block that have been moved into a gap before them.
     moved: Vec<bool>,
     looked_at: LookedAt,
+}
+
+/// The sides of the opcodes that have occurred: most opcodes never occur, and finding the sides of all of
+/// them takes longer than a compilation.
+struct KnownSides {
+    sides: Vec<Sides>,
+    /// For every opcode its number among these plus one; 0 before its first use.
+    numbers: Vec<u16>,
+    /// Rows whose first or second instruction depends on more than its opcode.
+    begins_by_form: u64,
+    ends_by_form: u64,
+}
+
+/// What is kept of matrix instructions.
+struct MatrixHistory {
+    /// Wait states by class, use and passes.
+    waits: [[[u8; 4]; MATRIX_USES]; 3],
+    recent: Vec<RecentMatrix>,
+    /// When each vector register was last D or C of one.
+    last_use: Vec<i32>,
 }
 
 /// What instructions of a block touch, for those that have been looked at: gaps that are near each other look
@@ -296,20 +303,17 @@ impl HazardResolver {
         HazardResolver {
             target,
             xnack: Xnack::default(),
-            sides: Vec::new(),
-            known_sides: vec![0; Opcode::ALL.len()],
-            begins_by_form: rows_where(|n| ROWS[n].first.0.depends_on_form()),
-            ends_by_form: rows_where(|n| ROWS[n].then.0.depends_on_form()),
-            matrix,
+            known: KnownSides {
+                sides: Vec::new(),
+                numbers: vec![0; Opcode::ALL.len()],
+                begins_by_form: rows_where(|n| ROWS[n].first.0.depends_on_form()),
+                ends_by_form: rows_where(|n| ROWS[n].then.0.depends_on_form()),
+            },
+            matrices: MatrixHistory { waits: matrix, recent: Vec::new(), last_use: Vec::new() },
             flow: Dataflow::default(),
             recent: Vec::new(),
-            pending: Vec::new(),
-            matrices: Vec::new(),
-            matrix_at: Vec::new(),
+            state: BlockHazards::default(),
             clock: 0,
-            run: MemoryRun::default(),
-            indexing: false,
-            stale_vccz: false,
             end_of_vgprs: None,
             moved: Vec::new(),
             looked_at: LookedAt::default(),
@@ -325,7 +329,7 @@ impl HazardResolver {
         let columns = [self.target, newer].map(|arch| arch.generation() as usize);
         assert!(ROWS.iter().all(|row| row.waits[columns[0]] <= row.waits[columns[1]]));
         for row in MATRIX_ROWS {
-            let known = &mut self.matrix[row.first as usize][row.then.index()];
+            let known = &mut self.matrices.waits[row.first as usize][row.then.index()];
             for (known, wait) in known.iter_mut().zip(row.waits[columns[1]]) {
                 *known = wait.max(*known);
             }
@@ -349,28 +353,30 @@ impl HazardResolver {
     fn enter(&mut self, entry: &BlockHazards) {
         self.clock = 0;
         self.recent.clear();
-        self.matrices.clear();
-        self.matrix_at.clear();
-        self.matrix_at.resize(VECTORS, i32::MIN);
+        self.matrices.recent.clear();
+        self.matrices.last_use.clear();
+        self.matrices.last_use.resize(VECTORS, i32::MIN);
         // Oldest first, as if they had just been emitted.
-        let mut pending = std::mem::take(&mut self.pending);
+        let mut pending = std::mem::take(&mut self.state.pending);
         pending.clear();
         pending.extend_from_slice(&entry.pending);
         pending.sort_by_key(|p| std::cmp::Reverse(p.elapsed));
         for pending in &pending {
-            self.indexing = pending.indexed;
+            self.state.indexing = pending.indexed;
             self.remember(pending.inst, -1 - pending.elapsed as i32);
         }
-        self.pending = pending;
-        (self.run, self.indexing, self.stale_vccz) = (entry.run, entry.indexing, entry.stale_vccz);
+        self.state.pending = pending;
+        (self.state.run, self.state.indexing, self.state.stale_vccz) =
+            (entry.run, entry.indexing, entry.stale_vccz);
     }
 
     fn leave(&self, exit: &mut BlockHazards) {
-        (exit.run, exit.indexing, exit.stale_vccz) = (self.run, self.indexing, self.stale_vccz);
+        (exit.run, exit.indexing, exit.stale_vccz) =
+            (self.state.run, self.state.indexing, self.state.stale_vccz);
         exit.pending.clear();
         let since = |at: i32| (self.clock - at - 1) as u32;
         let rows = self.recent.iter().map(|r| (r.inst, r.indexed, since(r.at), LONGEST_ROW));
-        let matrices = self.matrices.iter().map(|r| (r.inst, false, since(r.at), LONGEST_MATRIX_ROW));
+        let matrices = self.matrices.recent.iter().map(|r| (r.inst, false, since(r.at), LONGEST_MATRIX_ROW));
         for (inst, indexed, elapsed, longest) in rows.chain(matrices) {
             if elapsed < longest {
                 exit.note(PendingProducer { inst, indexed, elapsed });
@@ -386,7 +392,7 @@ impl HazardResolver {
             if self.moved[index] {
                 continue;
             }
-            if self.stale_vccz && reads_vccz(&i.inst) {
+            if self.state.stale_vccz && reads_vccz(&i.inst) {
                 self.emit(MachineInst { inst: copy_vcc(), source: i.source }, out);
             }
             if let Some(instead) = self.end_of_vgprs.and_then(|end| replaced_shift(&i.inst, end)) {
@@ -435,25 +441,25 @@ impl HazardResolver {
         self.remember(i.inst, self.clock);
         self.clock += wait_states(&i.inst) as i32;
         if self.xnack == Xnack::MayBeOn {
-            self.run.pass(&i.inst);
+            self.state.run.pass(&i.inst);
         }
-        self.stale_vccz = changes_vccz(&i.inst).unwrap_or(self.stale_vccz);
-        self.indexing = changes_indexing(&i.inst).unwrap_or(self.indexing);
+        self.state.stale_vccz = changes_vccz(&i.inst).unwrap_or(self.state.stale_vccz);
+        self.state.indexing = changes_indexing(&i.inst).unwrap_or(self.state.indexing);
     }
 
     fn remember(&mut self, inst: Inst, at: i32) {
         let rows = self.sides(inst.op).begins;
-        let rows = by_form(rows, self.begins_by_form, |row| ROWS[row].first.0, &inst);
+        let rows = by_form(rows, self.known.begins_by_form, |row| ROWS[row].first.0, &inst);
         if rows != 0 {
             if self.recent.len() >= MANY {
                 self.recent.retain(|r| at - r.at <= LONGEST_ROW as i32);
             }
-            let indexed = self.indexing && is_valu(inst.op.info());
+            let indexed = self.state.indexing && is_valu(inst.op.info());
             self.recent.push(Recent { inst, at, rows, indexed });
         }
         if let Some(class) = matrix_class(inst.op.info(), self.target) {
-            if self.matrices.len() >= MANY {
-                self.matrices.retain(|r| at - r.at <= LONGEST_MATRIX_ROW as i32);
+            if self.matrices.recent.len() >= MANY {
+                self.matrices.recent.retain(|r| at - r.at <= LONGEST_MATRIX_ROW as i32);
             }
             let range = |operand: usize| {
                 let number =
@@ -463,17 +469,17 @@ impl HazardResolver {
             };
             let is_sparse = matches!(inst.op.info().meaning, Meaning::SparseMfma(..));
             let (d, c) = (range(0), if is_sparse { RegisterRange { start: 0, len: 0 } } else { range(3) });
-            self.matrix_at[vectors(d)].fill(at);
-            self.matrix_at[vectors(c)].fill(at);
+            self.matrices.last_use[vectors(d)].fill(at);
+            self.matrices.last_use[vectors(c)].fill(at);
             let passes = inst.passes(self.target);
-            self.matrices.push(RecentMatrix { inst, at, class, passes, d, c });
+            self.matrices.recent.push(RecentMatrix { inst, at, class, passes, d, c });
         }
     }
 
     /// The rows whose first or second instruction an opcode can be.
     #[inline(always)]
     fn sides(&mut self, op: Opcode) -> Sides {
-        match self.sides.get(usize::from(self.known_sides[op as usize]).wrapping_sub(1)) {
+        match self.known.sides.get(usize::from(self.known.numbers[op as usize]).wrapping_sub(1)) {
             Some(&known) => known,
             None => self.find_sides(op),
         }
@@ -483,8 +489,8 @@ impl HazardResolver {
     #[inline(never)]
     fn find_sides(&mut self, op: Opcode) -> Sides {
         let sides = Sides::of(op, self.target);
-        self.sides.push(sides);
-        self.known_sides[op as usize] = self.sides.len() as u16;
+        self.known.sides.push(sides);
+        self.known.numbers[op as usize] = self.known.sides.len() as u16;
         sides
     }
 
@@ -494,9 +500,9 @@ impl HazardResolver {
         if leaves_body(info) {
             return self.needed_by_anything();
         }
-        let mut need = u32::from(self.run.breaks_at(inst));
+        let mut need = u32::from(self.state.run.breaks_at(inst));
         let ends = self.sides(inst.op).ends;
-        let mut ends = by_form(ends, self.ends_by_form, |row| ROWS[row].then.0, inst);
+        let mut ends = by_form(ends, self.known.ends_by_form, |row| ROWS[row].then.0, inst);
         for r in self.recent.iter().rev() {
             let elapsed = (self.clock - r.at - 1) as u32;
             if elapsed >= LONGEST_ROW {
@@ -531,8 +537,8 @@ impl HazardResolver {
                 r.at,
             )
         });
-        let matrices = self.matrices.iter().map(|r| {
-            let uses = self.matrix[r.class as usize].iter();
+        let matrices = self.matrices.recent.iter().map(|r| {
+            let uses = self.matrices.waits[r.class as usize].iter();
             left(uses.map(|waits| waits[passes_column(r.passes)]).max().unwrap_or(0), r.at)
         });
         rows.chain(matrices).max().unwrap_or(0)
@@ -550,7 +556,7 @@ impl HazardResolver {
             When::SameOpcode => same(),
             When::OtherOpcode => !same(),
             When::DgemmBetween => {
-                self.matrices.iter().any(|m| m.class == MatrixClass::Dgemm && m.at >= first.at)
+                self.matrices.recent.iter().any(|m| m.class == MatrixClass::Dgemm && m.at >= first.at)
             }
             When::AccBetween => self.recent.iter().any(|r| {
                 let acc = matches!(r.inst.op, Opcode::VAccvgprReadB32 | Opcode::VAccvgprWriteB32);
@@ -561,14 +567,14 @@ impl HazardResolver {
             return false;
         }
         let mut ranges = (row.first.1.of(&first.inst), counted);
-        if first.indexed || self.indexing {
+        if first.indexed || self.state.indexing {
             let widen = |ranges: &mut Option<Ranges>| {
                 ranges.iter_mut().for_each(|ranges| ranges.widen(RegisterRange::indexed));
             };
             if first.indexed {
                 widen(&mut ranges.0);
             }
-            if self.indexing && is_valu(then.op.info()) {
+            if self.state.indexing && is_valu(then.op.info()) {
                 widen(&mut ranges.1);
             }
         }
@@ -582,57 +588,28 @@ impl HazardResolver {
     fn needed_by_matrices(&self, inst: &Inst) -> u32 {
         // Without a matrix instruction near by there is nothing to keep away from.
         let oldest = self.clock - LONGEST_MATRIX_ROW as i32;
-        if self.matrices.last().is_none_or(|last| last.at < oldest) {
+        if self.matrices.recent.last().is_none_or(|last| last.at < oldest) {
             return 0;
         }
         let info = inst.op.info();
         let own = matrix_class(info, self.target).map(|class| (class, inst.passes(self.target)));
-        let is_sparse = matches!(info.meaning, Meaning::SparseMfma(..));
         let memory = is_vmem(info) || info.unit == Unit::Lds;
         if own.is_none() && !memory && !is_valu(info) {
             return 0;
         }
-        // What the instruction does with vector registers.
         let mut touches = [(RegisterRange { start: 0, len: 0 }, HazardTouch::Writes); MAX_OPERANDS];
-        let mut count = 0;
-        for access in accesses(inst) {
-            let Some(range) = access.range().filter(|range| range.is_vector()) else { continue };
-            let indexed = self.indexing && is_valu(info);
-            let range = if indexed { range.indexed() } else { range };
-            let addend = if is_sparse { Field::Dst } else { Field::Src2 };
-            touches[count] = match (access.role, own) {
-                (Role::Def, Some(_)) => continue,
-                (_, Some(_)) if access.field == addend => (range, HazardTouch::C),
-                (_, Some(_)) => (range, HazardTouch::AOrB),
-                (Role::Use, None) => (range, HazardTouch::Reads),
-                (Role::Def, None) => (range, HazardTouch::Writes),
-                (Role::DefUse, None) => (range, HazardTouch::Both),
-            };
-            count += 1;
-        }
-        // Most registers have not been D or C of a matrix instruction for long, and instructions after the
-        // last one that had them are not looked at.
-        let (mut touched, mut last) = (0, i32::MIN);
-        for index in 0..count {
-            let at = self.matrix_at[vectors(touches[index].0)].iter().copied().max().unwrap_or(i32::MIN);
-            if at >= oldest {
-                touches[touched] = touches[index];
-                touched += 1;
-                last = last.max(at);
-            }
-        }
-        let touches = &touches[..touched];
+        let (touches, last) = self.touched_vectors(inst, own.is_some(), oldest, &mut touches);
         if touches.is_empty() {
             return 0;
         }
         let mut need = 0;
-        for r in self.matrices.iter().rev().skip_while(|r| r.at > last) {
+        for r in self.matrices.recent.iter().rev().skip_while(|r| r.at > last) {
             let elapsed = (self.clock - r.at - 1) as u32;
             if elapsed >= LONGEST_MATRIX_ROW {
                 break;
             }
             let mut check = |then: MatrixUse| {
-                let waits = self.matrix[r.class as usize][then.index()][passes_column(r.passes)];
+                let waits = self.matrices.waits[r.class as usize][then.index()][passes_column(r.passes)];
                 need = need.max(u32::from(waits).saturating_sub(elapsed));
             };
             for &(range, touch) in touches {
@@ -666,10 +643,52 @@ impl HazardResolver {
         need
     }
 
+    /// What an instruction does with those of its vector registers that were D or C of a matrix instruction
+    /// since `oldest`, and when the last one that had them was.
+    fn touched_vectors<'t>(
+        &self,
+        inst: &Inst,
+        is_matrix: bool,
+        oldest: i32,
+        touches: &'t mut [(RegisterRange, HazardTouch); MAX_OPERANDS],
+    ) -> (&'t [(RegisterRange, HazardTouch)], i32) {
+        let info = inst.op.info();
+        let is_sparse = matches!(info.meaning, Meaning::SparseMfma(..));
+        let mut count = 0;
+        for access in accesses(inst) {
+            let Some(range) = access.range().filter(|range| range.is_vector()) else { continue };
+            let indexed = self.state.indexing && is_valu(info);
+            let range = if indexed { range.indexed() } else { range };
+            let addend = if is_sparse { Field::Dst } else { Field::Src2 };
+            touches[count] = match (access.role, is_matrix) {
+                (Role::Def, true) => continue,
+                (_, true) if access.field == addend => (range, HazardTouch::C),
+                (_, true) => (range, HazardTouch::AOrB),
+                (Role::Use, false) => (range, HazardTouch::Reads),
+                (Role::Def, false) => (range, HazardTouch::Writes),
+                (Role::DefUse, false) => (range, HazardTouch::Both),
+            };
+            count += 1;
+        }
+        // Most registers have not been D or C of a matrix instruction for long, and instructions after the
+        // last one that had them are not looked at.
+        let (mut touched, mut last) = (0, i32::MIN);
+        for index in 0..count {
+            let at =
+                self.matrices.last_use[vectors(touches[index].0)].iter().copied().max().unwrap_or(i32::MIN);
+            if at >= oldest {
+                touches[touched] = touches[index];
+                touched += 1;
+                last = last.max(at);
+            }
+        }
+        (&touches[..touched], last)
+    }
+
     /// An instruction after `index` that can go before it without changing any result, and that is no hazard
     /// there.
     fn find_filler(&mut self, insts: &[MachineInst], index: usize) -> Option<usize> {
-        if stays(&insts[index].inst) || self.indexing {
+        if stays(&insts[index].inst) || self.state.indexing {
             return None;
         }
         let mut looked_at = std::mem::take(&mut self.looked_at);

@@ -414,37 +414,7 @@ impl Spiller {
         masked: bool,
         dead: impl Fn(&mut Self, &Stand) -> bool,
     ) {
-        let original = i.inst;
-        let mut stands: SmallVec<[Stand; 4]> = SmallVec::new();
-        let in_agpr =
-            |body: &MachineBody, operand: Operand| Self::file(body, operand) == Some(RegisterFile::Agpr);
-        for index in 0..original.op.info().operands.len() {
-            let operand = original.operands[index];
-            let home = self.home(operand);
-            let Some((id, first)) = operand.as_virtual().filter(|_| home != Home::Register) else { continue };
-            let accumulation = self.accumulation;
-            if home == Home::Agpr && may_be_agpr(&original, index, accumulation, |other| in_agpr(body, other))
-            {
-                continue;
-            }
-            let width = u32::from(original.width(index));
-            let same = |stand: &Stand| stand.id == id && stand.first == first && stand.width == width;
-            let at = stands.iter().position(same).unwrap_or_else(|| {
-                let file = match home {
-                    Home::Agpr => RegisterFile::Vgpr,
-                    _ => body.registers[id].file,
-                };
-                let register = VirtualRegister { file, width: width as u8 };
-                let temporary = Operand::virtual_register(body.registers.push(register), 0);
-                stands.push(Stand { id, first, width, temporary, reads: false, writes: false });
-                stands.len() - 1
-            });
-            let role = i.inst.role(index);
-            let stand = &mut stands[at];
-            stand.reads |= role != Role::Def || masked && home == Home::Agpr;
-            stand.writes |= role != Role::Use;
-            i.inst.operands[index] = stand.temporary;
-        }
+        let mut stands = self.stand_in(body, &mut i.inst, masked);
         for stand in &mut stands {
             let same =
                 |other: &&Stand| (other.id, other.first, other.width) == (stand.id, stand.first, stand.width);
@@ -481,6 +451,42 @@ impl Spiller {
         self.standing.clear();
         let standing: SmallVec<[Stand; 4]> = stands.iter().filter(|stand| !stale(stand)).copied().collect();
         self.standing.extend(standing);
+    }
+
+    /// Lets registers of the width of an instruction's operands stand for those that have left theirs.
+    fn stand_in(&self, body: &mut MachineBody, inst: &mut Inst, masked: bool) -> SmallVec<[Stand; 4]> {
+        let original = *inst;
+        let mut stands: SmallVec<[Stand; 4]> = SmallVec::new();
+        let in_agpr =
+            |body: &MachineBody, operand: Operand| Self::file(body, operand) == Some(RegisterFile::Agpr);
+        for index in 0..original.op.info().operands.len() {
+            let operand = original.operands[index];
+            let home = self.home(operand);
+            let Some((id, first)) = operand.as_virtual().filter(|_| home != Home::Register) else { continue };
+            let accumulation = self.accumulation;
+            if home == Home::Agpr && may_be_agpr(&original, index, accumulation, |other| in_agpr(body, other))
+            {
+                continue;
+            }
+            let width = u32::from(original.width(index));
+            let same = |stand: &Stand| stand.id == id && stand.first == first && stand.width == width;
+            let at = stands.iter().position(same).unwrap_or_else(|| {
+                let file = match home {
+                    Home::Agpr => RegisterFile::Vgpr,
+                    _ => body.registers[id].file,
+                };
+                let register = VirtualRegister { file, width: width as u8 };
+                let temporary = Operand::virtual_register(body.registers.push(register), 0);
+                stands.push(Stand { id, first, width, temporary, reads: false, writes: false });
+                stands.len() - 1
+            });
+            let role = inst.role(index);
+            let stand = &mut stands[at];
+            stand.reads |= role != Role::Def || masked && home == Home::Agpr;
+            stand.writes |= role != Role::Use;
+            inst.operands[index] = stand.temporary;
+        }
+        stands
     }
 
     fn fetch(&mut self, body: &mut MachineBody, stand: &Stand, source: u32) {

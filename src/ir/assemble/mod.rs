@@ -4,11 +4,12 @@
 #![expect(clippy::disallowed_types, reason = "looked up, never iterated")]
 
 pub(in crate::ir) mod derived;
+mod finish;
 pub(in crate::ir) mod following;
 
 use std::sync::Arc;
 
-use bevy_ecs::prelude::{Component, Entity, World};
+use bevy_ecs::prelude::{Entity, World};
 use bevy_ecs::world::EntityWorldMut;
 use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
@@ -18,11 +19,7 @@ use crate::ir::access_flags::MemoryAccessFlags;
 use crate::ir::constraint::Constraint;
 use crate::ir::diagnostic::{Diagnostic, Kind, Location};
 use crate::ir::expr::{SymExpr, Symbol};
-use crate::ir::facts::KernelStage;
-use crate::ir::kernel::{
-    Constraints, Declaration, DimTable, Identity, Kernel, KernelName, Locations, MAX_OPERATIONS, MAX_SIZE,
-    packed_symbols,
-};
+use crate::ir::kernel::{Constraints, DimTable, MAX_OPERATIONS, MAX_SIZE, packed_symbols};
 use crate::ir::layout::Dim;
 use crate::ir::mapping::{Mapping, is_value};
 use crate::ir::memory_layout::{DebugLog, Strides};
@@ -30,9 +27,7 @@ use crate::ir::node::*;
 use crate::ir::nodes::NodeBundle;
 use crate::ir::op::OpClass;
 use crate::ir::set_symbols::SetSymbols;
-use crate::ir::text;
 use crate::ir::types::{AddressSpace, DType, PackedUnit};
-use crate::ir::verifier::{self, buffer_coordinates, distribution, loop_symbols};
 
 /// The most factors of a stride.
 const MAX_STRIDE_FACTORS: usize = 8;
@@ -550,82 +545,6 @@ impl KernelAssembler {
         if let Ok(mut node) = self.world.get_entity_mut(node) {
             node.insert((Body(nodes), Yields(SmallVec::from_slice(yields))));
         }
-    }
-
-    /// The complete kernel, which was written at `declaration`.
-    ///
-    /// # Errors
-    /// Too many operations, or what its distribution does not allow, in program order.
-    pub(crate) fn finish(mut self, name: &str, declaration: Location) -> Result<Kernel, Vec<Diagnostic>> {
-        if let Some(excess) = self.excess() {
-            return Err(vec![excess]);
-        }
-        let nodes = self.regions.pop().unwrap_or_default();
-        self.check_following(&nodes).map_err(|fault| vec![fault])?;
-        self.world.entity_mut(self.root).insert((
-            KernelName(name.into()),
-            Declaration(Some(declaration)),
-            Body(nodes),
-            self.dims,
-            self.constraints,
-            Locations(Arc::new(self.locations)),
-        ));
-        let mut faults = distribution::check(&self.world, self.root);
-        faults.extend(buffer_coordinates::check(&self.world, self.root));
-        faults.extend(loop_symbols::check(&self.world, self.root, &|symbol| self.symbols.contains(symbol)));
-        if faults.is_empty() { Ok(Kernel::finish(self.world, self.root)) } else { Err(faults) }
-    }
-}
-
-/// Kernels as a pass left them.
-impl KernelAssembler {
-    /// The complete kernel. With `sources`, the location of a node is what its component `G` says, or none.
-    ///
-    /// # Errors
-    /// Too many operations, or what the verifier finds.
-    pub(crate) fn finish_stage<G: Component>(
-        mut self,
-        name: &str,
-        declaration: Location,
-        sources: Option<(Declaration, Locations)>,
-        place: impl Fn(&G) -> u32,
-    ) -> Result<Kernel, Vec<Diagnostic>> {
-        if let Some(excess) = self.excess() {
-            return Err(vec![excess]);
-        }
-        let nodes = self.regions.pop().unwrap_or_default();
-        let given = sources.is_some();
-        let own = (Declaration(Some(declaration)), Locations(Arc::new(self.locations)));
-        if given {
-            let mut all = self.world.query::<(&mut Origin, Option<&G>)>();
-            for (mut origin, given) in all.iter_mut(&mut self.world) {
-                origin.0 = given.map_or(u32::MAX, &place);
-            }
-        }
-        let (declaration, locations) = sources.unwrap_or(own);
-        self.world.entity_mut(self.root).insert((
-            KernelName(name.into()),
-            declaration,
-            Body(nodes),
-            self.dims,
-            self.constraints,
-            locations,
-        ));
-        let mut faults = verifier::verify(&self.world, self.root);
-        if faults.is_empty() {
-            faults = verifier::facts::check(&self.world, self.root);
-        }
-        if faults.is_empty() { Ok(Kernel::finish(self.world, self.root)) } else { Err(faults) }
-    }
-}
-
-impl Kernel {
-    /// Gives a complete world its identity.
-    pub(crate) fn finish(world: World, root: Entity) -> Kernel {
-        let staged = world.get::<KernelStage>(root).is_some();
-        let detail = if staged { text::Detail::Stage } else { text::Detail::Identity };
-        let identity = Identity::new(text::print(&world, root, detail));
-        Kernel::new(world, root, identity)
     }
 }
 

@@ -92,27 +92,27 @@ impl Poly {
 }
 
 #[derive(Copy, Clone, Debug)]
-struct ExprNode {
+pub(super) struct ExprNode {
     constant: Rational,
     first: TermId,
     end: TermId,
     depth: u32,
-    facts: Facts,
+    pub(super) facts: Facts,
 }
 
 #[derive(Copy, Clone, Debug)]
-struct InternedProduct {
+pub(super) struct InternedProduct {
     first: FactorId,
     end: FactorId,
     depth: u32,
-    facts: Facts,
+    pub(super) facts: Facts,
 }
 
 #[derive(Copy, Clone, Debug)]
-struct AtomData {
+pub(super) struct AtomData {
     atom: Atom,
     depth: u32,
-    facts: Facts,
+    pub(super) facts: Facts,
 }
 
 /// Bounds that keep every walk over an expression short and every recursion shallow.
@@ -125,11 +125,11 @@ const MAX_DEPTH: u32 = 192;
 /// [`ExprArena::clear`] forgets everything but keeps the memory, so a pooled arena stops allocating.
 #[derive(Clone, Debug)]
 pub struct ExprArena {
-    nodes: PrimaryMap<Expr, ExprNode>,
+    pub(super) nodes: PrimaryMap<Expr, ExprNode>,
     terms: PrimaryMap<TermId, Term>,
-    products: PrimaryMap<Monomial, InternedProduct>,
+    pub(super) products: PrimaryMap<Monomial, InternedProduct>,
     factors: PrimaryMap<FactorId, AtomId>,
-    atoms: PrimaryMap<AtomId, AtomData>,
+    pub(super) atoms: PrimaryMap<AtomId, AtomData>,
     node_table: InternTable<Expr>,
     product_table: InternTable<Monomial>,
     atom_table: InternTable<AtomId>,
@@ -254,10 +254,6 @@ impl ExprArena {
         self.nodes[e].facts.range
     }
 
-    pub(super) fn facts(&self, e: Expr) -> Facts {
-        self.nodes[e].facts
-    }
-
     pub(super) fn node_terms(&self, e: Expr) -> &[Term] {
         let node = &self.nodes[e];
         self.terms.range(node.first..node.end)
@@ -277,14 +273,6 @@ impl ExprArena {
             [atom] => Some(self.atom(*atom)),
             _ => None,
         }
-    }
-
-    pub(super) fn monomial_facts(&self, monomial: Monomial) -> Facts {
-        self.products[monomial].facts
-    }
-
-    pub(super) fn atom_facts(&self, atom: AtomId) -> Facts {
-        self.atoms[atom].facts
     }
 
     /// Interns a finished polynomial.

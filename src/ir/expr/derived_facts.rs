@@ -1,10 +1,22 @@
 //! What follows for an expression from what is known of its parts.
-use super::arena::{Atom, AtomId, Term};
+use super::arena::{Atom, AtomId, Monomial, Term};
 use super::facts::{Facts, Range, SymbolFacts};
 use super::rational::{self, Rational, gcd_rational, integer};
 use super::{Expr, ExprArena, ExprError, Symbol};
 
 impl ExprArena {
+    pub(super) fn facts(&self, e: Expr) -> Facts {
+        self.nodes[e].facts
+    }
+
+    pub(super) fn monomial_facts(&self, monomial: Monomial) -> Facts {
+        self.products[monomial].facts
+    }
+
+    fn atom_facts(&self, atom: AtomId) -> Facts {
+        self.atoms[atom].facts
+    }
+
     /// What is assumed of a symbol.
     pub(crate) fn symbol_range(&self, symbol: Symbol) -> Range {
         self.facts_of_symbol(symbol).range

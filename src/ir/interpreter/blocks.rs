@@ -32,14 +32,14 @@ impl Interpreter<'_> {
         Ok(())
     }
 
-    /// As [`align`](Self::align), of a value along dimensions that follow others: each of its elements is
-    /// repeated for the elements of its block.
+    /// A value along dimensions that follow others as one along these, if `to` has them: each of its elements
+    /// is repeated for the elements of its block.
     pub(super) fn repeat_blocks(
         &self,
         from: &Dims,
         tensor: &Rc<Tensor>,
         to: &Dims,
-    ) -> Result<Rc<Tensor>, Diagnostic> {
+    ) -> Result<(Dims, Rc<Tensor>), Diagnostic> {
         let (mut dims, mut repeated) = (from.clone(), tensor.clone());
         for &ScaledDim { dim, base, by } in &self.scaled {
             let Some(at) = dims.iter().position(|&own| own == dim).filter(|_| to.contains(&base)) else {
@@ -54,7 +54,7 @@ impl Interpreter<'_> {
             });
             repeated = Rc::new(Tensor::filled(shape, data));
         }
-        self.align(&dims, &repeated, to)
+        Ok((dims, repeated))
     }
 }
 

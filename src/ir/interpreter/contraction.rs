@@ -6,6 +6,7 @@ use super::Interpreter;
 use super::product::{self, Extents};
 use super::tensor::Tensor;
 use crate::ir::diagnostic::Diagnostic;
+use crate::ir::layout::Dim;
 use crate::ir::node::*;
 
 impl Interpreter<'_> {
@@ -22,23 +23,7 @@ impl Interpreter<'_> {
                 .help("mma takes m and k, n and k into [.., m, n], and all of them the same other dimensions")
         };
         let &[ref batch @ .., m, n] = &*acc.dims else { return Err(shapes()) };
-        // The contracted dimension is the one that both factors have and the sum lacks, or what their units
-        // lie along; their dims may be in any order.
-        let summed =
-            |dims: &Dims| -> Dims { dims.iter().copied().filter(|d| !acc.dims.contains(d)).collect() };
-        let along = [summed(&lhs.dims), summed(&rhs.dims)];
-        let base = |dims: &Dims| {
-            let units = dims.first()?;
-            Some(self.scaled.iter().find(|scaled| scaled.dim == *units).map_or(*units, |scaled| scaled.base))
-        };
-        let k = base(&along[0]).filter(|k| base(&along[1]) == Some(*k)).ok_or_else(shapes)?;
-        let [left, right]: [Dims; 2] = [(m, 0), (n, 1)].map(|(own, factor)| {
-            batch.iter().copied().chain([own]).chain(along[factor].iter().copied()).collect()
-        });
-        let same = |a: &Dims, b: &Dims| a.len() == b.len() && a.iter().all(|d| b.contains(d));
-        if m == n || !same(&lhs.dims, &left) || !same(&rhs.dims, &right) {
-            return Err(shapes());
-        }
+        let (k, [left, right]) = self.factor_dims([&lhs.dims, &rhs.dims, &acc.dims]).ok_or_else(shapes)?;
         let l = self.align(&lhs.dims, self.tensor(lhs)?, &left)?;
         let r = self.align(&rhs.dims, self.tensor(rhs)?, &right)?;
         let a = self.tensor(acc)?;
@@ -82,5 +67,24 @@ impl Interpreter<'_> {
         };
         let data = data.map_err(Diagnostic::invalid)?;
         Ok((acc.dims.clone(), Tensor::filled(a.shape().to_vec(), data)))
+    }
+
+    /// The contracted dimension of a product, and the order of the dimensions of its factors; nothing if they
+    /// do not go together.
+    fn factor_dims(&self, [lhs, rhs, acc]: [&Dims; 3]) -> Option<(Dim, [Dims; 2])> {
+        let &[ref batch @ .., m, n] = &**acc else { return None };
+        // The contracted dimension is the one that both factors have and the sum lacks, or what their units
+        // lie along; their dims may be in any order.
+        let [along_left, along_right] =
+            [lhs, rhs].map(|dims| dims.iter().copied().filter(|dim| !acc.contains(dim)).collect::<Dims>());
+        let base = |dims: &Dims| {
+            let units = dims.first()?;
+            Some(self.scaled.iter().find(|scaled| scaled.dim == *units).map_or(*units, |scaled| scaled.base))
+        };
+        let k = base(&along_left).filter(|k| base(&along_right) == Some(*k))?;
+        let [left, right] = [(m, along_left), (n, along_right)]
+            .map(|(own, along)| batch.iter().copied().chain([own]).chain(along).collect::<Dims>());
+        let same = |a: &Dims, b: &Dims| a.len() == b.len() && a.iter().all(|d| b.contains(d));
+        (m != n && same(lhs, &left) && same(rhs, &right)).then_some((k, [left, right]))
     }
 }

@@ -32,6 +32,7 @@
 //! The order of operations is fixed, so results are the same bits on every run.
 #![expect(clippy::disallowed_types, reason = "looked up, never iterated")]
 
+mod align;
 mod arithmetic;
 mod atomic;
 mod blocks;
@@ -117,6 +118,16 @@ impl InterpretedRun {
         let arguments = self.arguments.iter().map(|tensor| Some(&**tensor));
         arguments.chain(self.logs.iter().map(|log| log.as_deref()))
     }
+}
+
+/// The shape and the dtype of what is passed for an argument.
+type PassedShape = (Vec<usize>, DType);
+
+/// An argument, and what is passed for it: as it is, and as the argument's memory stores it.
+struct GivenArgument {
+    node: Entity,
+    passed: PassedShape,
+    stored: Tensor,
 }
 
 /// A value or the content of a memory.
@@ -230,30 +241,7 @@ impl<'a> Interpreter<'a> {
         let has_place = |node: &Entity| world.get::<Placement>(*node).is_some();
         let is_placed =
             world.get::<LogicalBody>(root).is_some() || walk::nodes(world, root).iter().any(has_place);
-        let body = world.get::<Body>(root).map_or(&[][..], |body| &body.0);
-        let is_argument = |node: &Entity| world.get::<Op>(*node).is_some_and(|op| op.is_argument());
-        let is_log = |node: &Entity| world.get::<DebugLog>(*node).is_some();
-        let (logs, arguments): (Vec<Entity>, Vec<Entity>) =
-            body.iter().copied().filter(is_argument).partition(is_log);
-        if arguments.len() != inputs.len() {
-            let is_scalar = |node: &&Entity| world.get::<Op>(**node) == Some(&Op::Scalar);
-            let scalars = match arguments.iter().filter(is_scalar).count() {
-                0 => String::new(),
-                count => format!(" and {count} scalars"),
-            };
-            let text = format!(
-                "kernel `{}` has {} memories{scalars}, but {} tensors are given",
-                world.get::<KernelName>(root).map_or("", |name| &name.0),
-                arguments.iter().filter(|node| !is_scalar(node)).count(),
-                inputs.len()
-            );
-            return Err(Diagnostic::invalid(text));
-        }
-        let passed: Vec<(Vec<usize>, DType)> =
-            inputs.iter().map(|input| (input.shape().to_vec(), input.dtype())).collect();
-        let inputs = arguments.iter().zip(inputs).map(|(&node, input)| packed::stored(world, node, input));
-        let inputs = inputs.collect::<Result<Vec<_>, _>>()?;
-        let mut interpreter = Interpreter {
+        let interpreter = Interpreter {
             world,
             root,
             sizes,
@@ -267,42 +255,97 @@ impl<'a> Interpreter<'a> {
             carried: Vec::new(),
             workgroup: Workgroup::default(),
         };
-        if is_placed {
-            let mut given = arguments.iter().zip(inputs).collect::<FxHashMap<_, _>>();
-            let mut all = Vec::new();
-            for node in body.iter().filter(|node| is_argument(node)) {
-                all.push(match given.remove(node) {
-                    Some(input) => input,
-                    None => interpreter.unwritten(*node)?,
-                });
-            }
-            let after = placed::run(world, root, sizes, &all)?;
-            let after = body.iter().copied().filter(is_argument).zip(after.into_iter().map(Rc::new));
-            let (logs, arguments): (Vec<_>, Vec<_>) = after.partition(|(node, _)| is_log(node));
-            let arguments =
-                arguments.iter().zip(&passed).map(|((_, tensor), given)| packed::shown(tensor, given));
-            let arguments = arguments.collect::<Result<_, _>>()?;
-            let logs = logs.into_iter().map(|(_, tensor)| Some(tensor)).collect();
-            return Ok(InterpretedRun { arguments, logs });
+        match is_placed {
+            true => interpreter.run_placed(inputs),
+            false => interpreter.run_whole(inputs),
         }
-        for (&node, input) in arguments.iter().zip(inputs) {
-            interpreter.bind(node, input).map_err(|fault| interpreter.anchor(node, fault))?;
+    }
+
+    /// The nodes of the kernel's own body.
+    fn root_body(&self) -> &'a [Entity] {
+        self.world.get::<Body>(self.root).map_or(&[][..], |body| &body.0)
+    }
+
+    fn is_argument(&self, node: Entity) -> bool {
+        self.world.get::<Op>(node).is_some_and(|op| op.is_argument())
+    }
+
+    fn is_log(&self, node: Entity) -> bool {
+        self.world.get::<DebugLog>(node).is_some()
+    }
+
+    /// The arguments with what they hold before the run.
+    fn given(&self, inputs: Vec<Tensor>) -> Result<Vec<GivenArgument>, Diagnostic> {
+        let all = self.root_body().iter().copied().filter(|&node| self.is_argument(node));
+        let arguments: Vec<Entity> = all.filter(|&node| !self.is_log(node)).collect();
+        if arguments.len() != inputs.len() {
+            let is_scalar = |node: &&Entity| self.world.get::<Op>(**node) == Some(&Op::Scalar);
+            let scalars = match arguments.iter().filter(is_scalar).count() {
+                0 => String::new(),
+                count => format!(" and {count} scalars"),
+            };
+            let text = format!(
+                "kernel `{}` has {} memories{scalars}, but {} tensors are given",
+                self.world.get::<KernelName>(self.root).map_or("", |name| &name.0),
+                arguments.iter().filter(|node| !is_scalar(node)).count(),
+                inputs.len()
+            );
+            return Err(Diagnostic::invalid(text));
         }
+        let given = arguments.into_iter().zip(inputs).map(|(node, input)| {
+            let passed = (input.shape().to_vec(), input.dtype());
+            Ok(GivenArgument { node, passed, stored: packed::stored(self.world, node, input)? })
+        });
+        given.collect()
+    }
+
+    /// Runs a kernel whose values have places.
+    fn run_placed(self, inputs: Vec<Tensor>) -> Result<InterpretedRun, Diagnostic> {
+        let mut given = self.given(inputs)?.into_iter().peekable();
+        let (mut all, mut passed) = (Vec::new(), Vec::new());
+        let arguments = || self.root_body().iter().copied().filter(|&node| self.is_argument(node));
+        for node in arguments() {
+            all.push(match given.next_if(|given| given.node == node) {
+                Some(given) => {
+                    passed.push(given.passed);
+                    given.stored
+                }
+                None => self.unwritten(node)?,
+            });
+        }
+        let after = placed::run(self.world, self.root, self.sizes, &all)?;
+        let after = arguments().zip(after.into_iter().map(Rc::new));
+        let (logs, arguments): (Vec<_>, Vec<_>) = after.partition(|(node, _)| self.is_log(*node));
+        let shown = arguments.iter().zip(&passed).map(|((_, tensor), given)| packed::shown(tensor, given));
+        let arguments = shown.collect::<Result<_, _>>()?;
+        Ok(InterpretedRun { arguments, logs: logs.into_iter().map(|(_, tensor)| Some(tensor)).collect() })
+    }
+
+    /// Runs a kernel on whole tensors.
+    fn run_whole(mut self, inputs: Vec<Tensor>) -> Result<InterpretedRun, Diagnostic> {
+        let mut passed = Vec::new();
+        for GivenArgument { node, passed: given, stored } in self.given(inputs)? {
+            self.bind(node, stored).map_err(|fault| self.anchor(node, fault))?;
+            passed.push((node, given));
+        }
+        let body = self.root_body();
+        let logs: Vec<Entity> =
+            body.iter().copied().filter(|&node| self.is_argument(node) && self.is_log(node)).collect();
         for &log in &logs {
-            if !interpreter.is_untyped_log(log) {
-                let unwritten = interpreter.unwritten(log)?;
-                interpreter.bind(log, unwritten).map_err(|fault| interpreter.anchor(log, fault))?;
+            if !self.is_untyped_log(log) {
+                let unwritten = self.unwritten(log)?;
+                self.bind(log, unwritten).map_err(|fault| self.anchor(log, fault))?;
             }
         }
-        interpreter.check_cover()?;
-        interpreter.body(body)?;
-        let after = |(node, given)| {
-            let argument = interpreter.memories.get(node).or_else(|| interpreter.values.get(node));
-            packed::shown(interpreter.tensor(argument.ok_or_else(malformed)?)?, given)
+        self.check_cover()?;
+        self.body(body)?;
+        let after = |(node, given): &(Entity, PassedShape)| {
+            let argument = self.memories.get(node).or_else(|| self.values.get(node));
+            packed::shown(self.tensor(argument.ok_or_else(malformed)?)?, given)
         };
-        let arguments = arguments.iter().zip(&passed).map(after).collect::<Result<_, Diagnostic>>()?;
+        let arguments = passed.iter().map(after).collect::<Result<_, Diagnostic>>()?;
         // Nothing is known of a log that the kernel wrote nothing to.
-        let written = |log: &Entity| Some(interpreter.tensor(interpreter.memories.get(log)?).ok()?.clone());
+        let written = |log: &Entity| Some(self.tensor(self.memories.get(log)?).ok()?.clone());
         Ok(InterpretedRun { arguments, logs: logs.iter().map(written).collect() })
     }
 

@@ -441,52 +441,24 @@ impl<'w> Verifier<'w> {
         if dim.is_none() && operands.0.is_empty() {
             self.bug(node, "has no condition");
         }
-        // Inside a pipelined loop each value belongs to one iteration, and those of several iterations are
-        // carried.
-        let pipeline = matches!(op, Op::Pipeline(_));
-        for (number, &value) in init.iter().enumerate() {
-            if let Some(dim) = dim
-                && self.pipelines == 0
-                && self.node(value).is_some_and(|(_, _, ty)| ty.dims.contains(&dim))
-            {
-                let name = self.dim(dim);
-                let text = format!("carried value {number} has the dim {name} that its loop iterates over");
-                let fault = self.fault(Kind::Invalid, node, text);
-                self.faults.push(fault.help("carry values that do not have that dim"));
-            }
-        }
+        self.carried_in(node, dim, init);
         let (body, yields) = (self.world.get::<Body>(node), self.world.get::<Yields>(node));
-        let depth = self.loops.len();
         match body {
             None => self.bug(node, "has no Body"),
             Some(Body(body)) => {
-                match dim {
-                    Some(_) if pipeline => self.pipelines += 1,
-                    Some(dim) => {
-                        self.loops.push(dim);
-                        let follow = self.scaled.iter().filter(|scaled| scaled.base == dim);
-                        self.loops.extend(follow.map(|scaled| scaled.dim));
-                    }
-                    None => {}
+                // Inside a pipelined loop each value belongs to one iteration, and those of several ones are
+                // carried.
+                let pipeline = u32::from(dim.is_some() && matches!(op, Op::Pipeline(_)));
+                let depth = self.loops.len();
+                self.pipelines += pipeline;
+                if let Some(dim) = dim.filter(|_| pipeline == 0) {
+                    self.loops.push(dim);
+                    let follow = self.scaled.iter().filter(|scaled| scaled.base == dim);
+                    self.loops.extend(follow.map(|scaled| scaled.dim));
                 }
-                self.region(body, Some(init.len()));
-                let is_argument = |n: &&Entity| matches!(self.node(**n), Some((Op::IterArg(_), ..)));
-                let arguments = body.iter().take_while(is_argument).count();
-                if arguments < init.len() {
-                    let carried = init.len();
-                    self.bug(
-                        node,
-                        format!("carries {carried} values, but its body has {arguments} arguments"),
-                    );
-                }
-                for (number, &value) in yields.iter().flat_map(|y| &y.0).enumerate() {
-                    self.used(node, format_args!("yield {number}"), value, Some(NodeRole::Value));
-                }
-                match dim {
-                    Some(_) if pipeline => self.pipelines -= 1,
-                    Some(_) => self.loops.truncate(depth),
-                    None => {}
-                }
+                self.loop_body(node, body, init.len(), yields);
+                self.pipelines -= pipeline;
+                self.loops.truncate(depth);
                 self.close(body);
             }
         }
@@ -498,6 +470,32 @@ impl<'w> Verifier<'w> {
             Some(_) => {}
         }
         self.mark(node, NodeRole::Loop, SlotState::Defined);
+    }
+
+    /// Invariant 8: the values that a loop starts with.
+    fn carried_in(&mut self, node: Entity, dim: Option<Dim>, init: &[Entity]) {
+        let Some(dim) = dim.filter(|_| self.pipelines == 0) else { return };
+        for (number, &value) in init.iter().enumerate() {
+            if self.node(value).is_some_and(|(_, _, ty)| ty.dims.contains(&dim)) {
+                let name = self.dim(dim);
+                let text = format!("carried value {number} has the dim {name} that its loop iterates over");
+                let fault = self.fault(Kind::Invalid, node, text);
+                self.faults.push(fault.help("carry values that do not have that dim"));
+            }
+        }
+    }
+
+    /// Invariant 7: a body with its arguments and what it hands on.
+    fn loop_body(&mut self, node: Entity, body: &'w [Entity], carried: usize, yields: Option<&Yields>) {
+        self.region(body, Some(carried));
+        let is_argument = |n: &&Entity| matches!(self.node(**n), Some((Op::IterArg(_), ..)));
+        let arguments = body.iter().take_while(is_argument).count();
+        if arguments < carried {
+            self.bug(node, format!("carries {carried} values, but its body has {arguments} arguments"));
+        }
+        for (number, &value) in yields.iter().flat_map(|y| &y.0).enumerate() {
+            self.used(node, format_args!("yield {number}"), value, Some(NodeRole::Value));
+        }
     }
 
     /// Invariant 5.

@@ -4,13 +4,14 @@
 use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
 
+use super::binder::{Binder, plain_symbol};
 use super::loop_iterations::{bind_iterations, check_nesting};
 use super::memory_strides::check_strides;
 use super::workgroup_order::place_workgroups;
 use crate::codegen::target::LANES;
 use crate::ir::constraint::{Constraint, MAX_AXES};
 use crate::ir::diagnostic::{Diagnostic, Kind, Location};
-use crate::ir::expr::{Expr, ExprArena, ExprError, SymExpr, Symbol};
+use crate::ir::expr::{Expr, ExprError, SymExpr, Symbol};
 use crate::ir::kernel::{Constraints, DimTable, Locations, MAX_SIZE, ScaledDim};
 use crate::ir::layout::Dim;
 use crate::ir::mapping::Mapping;
@@ -29,11 +30,9 @@ pub(crate) const MAX_WAVES: u32 = 16;
 /// Elements of a tile along a dimension.
 const TILES: std::ops::RangeInclusive<i64> = 1..=1 << 20;
 
-struct Binder<'a> {
-    options: &'a Options,
-    arena: &'a mut ExprArena,
-    locations: &'a Locations,
-}
+type WrittenNodes<'w, 's> = Query<'w, 's, (&'static Op, &'static ValueType, &'static Origin)>;
+type StridedMemories<'w, 's> =
+    Query<'w, 's, (&'static ValueType, &'static Strides, &'static Name, &'static Origin)>;
 
 /// The pass itself; see the module.
 pub(crate) fn bind_symbols(
@@ -46,8 +45,8 @@ pub(crate) fn bind_symbols(
         &Body,
         &mut Geometry,
     )>,
-    nodes: Query<(&Op, &ValueType, &Origin)>,
-    strided: Query<(&ValueType, &Strides, &Name, &Origin)>,
+    nodes: WrittenNodes,
+    strided: StridedMemories,
     mapped: Query<&Operands, With<Mapping>>,
     scalars: Query<(&Op, &ValueType, &Name)>,
     bodies: Query<&Body, Without<Settings>>,
@@ -55,128 +54,158 @@ pub(crate) fn bind_symbols(
     let (settings, expressions, dims, constraints, locations, body, geometry) = &mut *kernel;
     let mut order = NodeList::new();
     walk::preorder(body, &|node| bodies.get(node).ok(), &mut order);
-    // The memory of which a symbol is a stride.
-    let memory_of_stride = |symbol: Symbol| {
-        let dim = dims.find(symbol)?;
-        let is_factor = |strides: &Strides| strides.0.iter().any(|stride| stride.contains(&dim));
-        let mut strided = order.iter().filter_map(|&node| strided.get(node).ok());
-        strided.find(|(_, strides, ..)| is_factor(strides)).map(|found| found.3)
-    };
-    // Where the kernel first names a dimension.
-    let place = |symbol: Symbol| {
-        let dim = dims.find(symbol)?;
-        let mut uses = order.iter().filter_map(|&node| nodes.get(node).ok());
-        let used = uses.find(|(op, ty, _)| ty.dims.contains(&dim) || **op == Op::Iterate(dim));
-        let origin = match used {
-            Some((_, _, origin)) => origin,
-            None => memory_of_stride(symbol)?,
-        };
-        locations.get(origin.0)
-    };
-    let mut binder = Binder { options: &settings.0, arena: &mut expressions.0, locations };
-    check_bindings(binder.options).map_err(|(symbol, fault)| fault.at(place(symbol)))?;
-    binder.assume(&constraints.0)?;
+    let written = WrittenKernel { order, nodes: &nodes, strided: &strided, dims, locations };
+    let (options, constraints) = (&settings.0, &constraints.0[..]);
+    let mut binder = Binder { options, arena: &mut expressions.0, dims, constraints, locations };
+    check_bindings(options).map_err(|(symbol, fault)| fault.at(written.place(symbol)))?;
+    binder.assume()?;
     **geometry = Geometry { waves: [1; 3], ..Geometry::default() };
     for &symbol in dims.0.values() {
-        let dim = binder.size(symbol).map_err(|fault| {
-            let fault = fault.at(place(symbol));
-            match memory_of_stride(symbol).is_some() {
-                true => fault.note(format!("{symbol} is a stride"), None),
-                false => fault,
-            }
-        })?;
-        geometry.dims.push(dim);
+        let size = binder.size(symbol).map_err(|fault| written.about_size(symbol, fault))?;
+        geometry.dims.push(size);
     }
     let scaled = dims.scaled();
     for &ScaledDim { dim, base, by } in &scaled {
         geometry.dims[dim].scaled_from = Some((base, by));
     }
-    for (constraint, origin) in &constraints.0 {
-        binder.apply(geometry, dims, constraint, *origin)?;
+    for (constraint, origin) in constraints {
+        binder.apply(geometry, constraint, *origin)?;
     }
     binder.waves_and_grid(geometry)?;
     for &dim in &scaled {
         binder.follow(geometry, dim)?;
     }
-    place_workgroups(geometry, binder.arena, &constraints.0, (binder.options, locations))?;
-    geometry.dynamic =
-        dims.0.values().copied().filter(|s| binder.options.dynamic_symbols().contains(s)).collect();
-    let chooses =
-        constraints.0.iter().any(|(constraint, _)| matches!(constraint, Constraint::Iterations { .. }));
-    if chooses {
-        let scalars: SmallVec<[Symbol; 4]> = scalars
+    place_workgroups(&mut binder, geometry)?;
+    let is_dynamic = |symbol: &Symbol| options.dynamic_symbols().contains(symbol);
+    geometry.dynamic = dims.0.values().copied().filter(is_dynamic).collect();
+    if constraints.iter().any(|(constraint, _)| matches!(constraint, Constraint::Iterations { .. })) {
+        bind_iterations(&mut binder, geometry, &written.symbols_of_iterations(&scalars))?;
+        let region = |node: Entity| Some((*nodes.get(node).ok()?.0, bodies.get(node).ok().cloned()));
+        check_nesting(body, geometry, constraints, &region, &mut SmallVec::new())
+            .map_err(|(node, fault)| fault.at(written.location(node)))?;
+    }
+    for (ty, strides, name, origin) in written.order.iter().filter_map(|&node| strided.get(node).ok()) {
+        let at = || locations.get(origin.0);
+        check_strides(binder.arena, geometry, &name.0, &ty.dims, strides, &at)?;
+    }
+    // They may be repeated by way of a buffer.
+    if !scaled.is_empty() || written.covers(geometry, &mapped)? {
+        geometry.dims.values_mut().for_each(cover);
+    }
+    written.check_loops(geometry)
+}
+
+/// The nodes of the kernel as the author wrote them.
+struct WrittenKernel<'a, 'w, 's> {
+    /// All of them, in order.
+    order: NodeList,
+    nodes: &'a WrittenNodes<'w, 's>,
+    strided: &'a StridedMemories<'w, 's>,
+    dims: &'a DimTable,
+    locations: &'a Locations,
+}
+
+impl WrittenKernel<'_, '_, '_> {
+    /// The memory of which a symbol is a stride.
+    fn memory_of_stride(&self, symbol: Symbol) -> Option<&Origin> {
+        let dim = self.dims.find(symbol)?;
+        let is_factor = |strides: &Strides| strides.0.iter().any(|stride| stride.contains(&dim));
+        let mut strided = self.order.iter().filter_map(|&node| self.strided.get(node).ok());
+        strided.find(|(_, strides, ..)| is_factor(strides)).map(|found| found.3)
+    }
+
+    fn location(&self, node: Entity) -> Option<Location> {
+        self.locations.get(self.nodes.get(node).ok()?.2.0)
+    }
+
+    /// The place at which the kernel first names a dimension.
+    fn place(&self, symbol: Symbol) -> Option<Location> {
+        let dim = self.dims.find(symbol)?;
+        let mut uses = self.order.iter().filter_map(|&node| self.nodes.get(node).ok());
+        let used = uses.find(|(op, ty, _)| ty.dims.contains(&dim) || **op == Op::Iterate(dim));
+        let origin = match used {
+            Some((_, _, origin)) => origin,
+            None => self.memory_of_stride(symbol)?,
+        };
+        self.locations.get(origin.0)
+    }
+
+    /// What is wrong about the size of a dimension, with its place.
+    fn about_size(&self, symbol: Symbol, fault: Diagnostic) -> Diagnostic {
+        let fault = fault.at(self.place(symbol));
+        match self.memory_of_stride(symbol).is_some() {
+            true => fault.note(format!("{symbol} is a stride"), None),
+            false => fault,
+        }
+    }
+
+    /// Scalars, and what the kernel itself sets, that the iterations of loops may depend on.
+    fn symbols_of_iterations(&self, scalars: &Query<(&Op, &ValueType, &Name)>) -> SmallVec<[Symbol; 4]> {
+        let set = self.order.iter().filter_map(|&node| match *self.nodes.get(node).ok()?.0 {
+            Op::SetSymbol(symbol) => Some(symbol),
+            _ => None,
+        });
+        scalars
             .iter()
             .filter(|(op, ty, _)| **op == Op::Scalar && ty.dtype == Some(DType::I32))
             .map(|(.., name)| Symbol::new(&name.0))
-            .filter(|&name| dims.find(name).is_none())
-            .chain(order.iter().filter_map(|&node| {
-                if let Op::SetSymbol(symbol) = *nodes.get(node).ok()?.0 { Some(symbol) } else { None }
-            }))
-            .collect();
-        let stated = (&**dims, &constraints.0[..]);
-        bind_iterations(geometry, binder.arena, stated, &scalars, (binder.options, locations))?;
-        let region = |node: Entity| {
-            let op = *nodes.get(node).ok()?.0;
-            Some((op, bodies.get(node).ok().cloned()))
-        };
-        check_nesting(body, geometry, &constraints.0, &region, &mut SmallVec::new()).map_err(
-            |(node, fault)| fault.at(nodes.get(node).ok().and_then(|(.., origin)| locations.get(origin.0))),
-        )?;
+            .filter(|&name| self.dims.find(name).is_none())
+            .chain(set)
+            .collect()
     }
-    for &node in &order {
-        if let Ok((ty, strides, name, origin)) = strided.get(node) {
-            let at = || locations.get(origin.0);
-            check_strides(binder.arena, geometry, &name.0, &ty.dims, strides, &at)?;
+
+    /// True if the kernel has a node for which lanes have to [`cover`] dimensions.
+    fn covers(
+        &self,
+        geometry: &Geometry,
+        mapped: &Query<&Operands, With<Mapping>>,
+    ) -> Result<bool, Diagnostic> {
+        for &node in &self.order {
+            // A value that is read at coordinates goes through a buffer.
+            let reads_value = || {
+                let accessed = mapped.get(node).ok().and_then(|operands| operands.0.last());
+                let accessed = accessed.and_then(|&accessed| self.nodes.get(accessed).ok());
+                accessed.is_some_and(|(op, ..)| op.row().class != OpClass::Declaration)
+            };
+            let (op, ty, _) = self.nodes.get(node)?;
+            if op.runs_along().is_some()
+                || (*op == Op::Memory && ty.dtype.is_none())
+                || *op == Op::Allocate
+                || reads_value()
+                || !spreads_evenly(geometry, &ty.dims)
+            {
+                return Ok(true);
+            }
         }
+        Ok(false)
     }
-    // They may be repeated by way of a buffer.
-    let mut covers = !scaled.is_empty();
-    for &node in &order {
-        // A value that is read at coordinates goes through a buffer.
-        let reads_value = || {
-            let accessed = mapped.get(node).ok().and_then(|operands| operands.0.last());
-            let accessed = accessed.and_then(|&accessed| nodes.get(accessed).ok());
-            accessed.is_some_and(|(op, ..)| op.row().class != OpClass::Declaration)
-        };
-        let (op, ty, _) = nodes.get(node)?;
-        covers |= op.runs_along().is_some()
-            || (*op == Op::Memory && ty.dtype.is_none())
-            || *op == Op::Allocate
-            || reads_value()
-            || !spreads_evenly(geometry, &ty.dims);
-    }
-    if covers {
-        geometry.dims.values_mut().for_each(cover);
-    }
-    for &node in &order {
-        let (op, _, origin) = nodes.get(node)?;
-        if let Op::Iterate(dim) = *op
-            && let Some((base, _)) = geometry.dim(dim).scaled_from
-        {
-            let (name, base) = (dims.name(dim), dims.name(base));
-            let fault = Diagnostic::invalid(format!("a loop is over {name}")).at(locations.get(origin.0));
-            return Err(fault.help(format!("loop over {base}: its iterations take their part of {name}")));
-        }
-        if let Op::Iterate(dim) = *op
-            && geometry.dim(dim).tiling.is_none()
-        {
-            let name = dims.name(dim);
-            return Err(Diagnostic::invalid(format!("the loop over {name} has no tile size"))
-                .at(locations.get(origin.0))
-                .help(format!(
+
+    /// Checks that loops are over dimensions that have a tile and are not scaled.
+    fn check_loops(&self, geometry: &Geometry) -> PassResult {
+        for &node in &self.order {
+            let (op, _, origin) = self.nodes.get(node)?;
+            let Op::Iterate(dim) = *op else { continue };
+            let (name, at) = (self.dims.name(dim), self.locations.get(origin.0));
+            if let Some((base, _)) = geometry.dim(dim).scaled_from {
+                let base = self.dims.name(base);
+                let fault = Diagnostic::invalid(format!("a loop is over {name}")).at(at);
+                return Err(fault.help(format!("loop over {base}: its iterations take their part of {name}")));
+            }
+            if geometry.dim(dim).tiling.is_none() {
+                let fault = Diagnostic::invalid(format!("the loop over {name} has no tile size")).at(at);
+                return Err(fault.help(format!(
                     "say how many elements an iteration takes: `tile {name}, 32`, in Rust `tile({name}, 32)`"
                 )));
+            }
         }
+        Ok(())
     }
-    Ok(())
 }
 
 /// Checks that no symbol has two values; the error names the symbol.
 fn check_bindings(options: &Options) -> Result<(), (Symbol, Diagnostic)> {
     if let Some((symbol, value)) = options.out_of_range() {
-        let fault = Diagnostic::invalid(format!("{symbol} = {value} is out of range"))
-            .help(format!("a dimension has 1 to {MAX_SIZE} elements"));
-        return Err((symbol, fault));
+        return Err((symbol, no_size(&format!("{symbol} = {value} is out of range"))));
     }
     let bound = options.bindings().iter().map(|binding| binding.0);
     if let Some(number) = bound.chain(options.dynamic_symbols().iter().copied()).find(|s| s.value().is_some())
@@ -208,72 +237,42 @@ fn check_bindings(options: &Options) -> Result<(), (Symbol, Diagnostic)> {
 }
 
 impl Binder<'_> {
-    fn assume(&mut self, constraints: &[(Constraint, u32)]) -> Result<(), Diagnostic> {
+    fn assume(&mut self) -> Result<(), Diagnostic> {
         for &symbol in self.options.dynamic_symbols() {
             self.arena.assume_range(symbol, 1..=MAX_SIZE).map_err(|e| bug(&e))?;
         }
-        for (constraint, origin) in constraints {
+        for (constraint, origin) in self.constraints {
             let at = self.locations.get(*origin);
             match constraint {
                 Constraint::Divisible { symbol, by } => {
-                    let symbol = plain_symbol(symbol, at.clone())?;
-                    match self.options.value(symbol) {
-                        Some(value) if *by == 0 || value % i64::from(*by) != 0 => {
-                            let text = format!("{} = {value} is not a multiple of {by}", symbol.name());
-                            return Err(Diagnostic::invalid(text)
-                                .at(at)
-                                .help("bind another value or drop the assumption"));
-                        }
-                        Some(_) => {}
-                        None if *by == 0 => {
-                            let fault = Diagnostic::invalid("nothing is a multiple of 0").at(at);
-                            return Err(fault.help("drop the assumption"));
-                        }
-                        None => {
-                            let assumed = self.arena.assume_divisible(symbol, i64::from(*by));
-                            assumed.map_err(|e| contradiction(&e, symbol, at))?;
-                        }
+                    let by = i64::from(*by);
+                    let holds = |value: i64| by != 0 && value % by == 0;
+                    let otherwise = format_args!("is not a multiple of {by}");
+                    let Some(symbol) = self.open_symbol(symbol, &at, holds, otherwise)? else { continue };
+                    if by == 0 {
+                        let fault = Diagnostic::invalid("nothing is a multiple of 0").at(at);
+                        return Err(fault.help("drop the assumption"));
                     }
+                    let assumed = self.arena.assume_divisible(symbol, by);
+                    assumed.map_err(|e| contradiction(&e, symbol, at))?;
                 }
                 Constraint::AtLeast { symbol, least } => {
-                    let symbol = plain_symbol(symbol, at.clone())?;
-                    match self.options.value(symbol) {
-                        Some(value) if value < *least => {
-                            let text = format!("{} = {value} is below {least}", symbol.name());
-                            return Err(Diagnostic::invalid(text)
-                                .at(at)
-                                .help("bind another value or drop the assumption"));
-                        }
-                        Some(_) => {}
-                        None if *least > MAX_SIZE => {
-                            let text = format!("no size of {} is at least {least}", symbol.name());
-                            return Err(Diagnostic::invalid(text)
-                                .at(at)
-                                .help(format!("a dimension has 1 to {MAX_SIZE} elements")));
-                        }
-                        None => {
-                            self.assume_range(symbol, (*least).clamp(1, MAX_SIZE)..=MAX_SIZE, at)?;
-                        }
+                    let holds = |value: i64| value >= *least;
+                    let otherwise = format_args!("is below {least}");
+                    let Some(symbol) = self.open_symbol(symbol, &at, holds, otherwise)? else { continue };
+                    if *least > MAX_SIZE {
+                        return Err(no_size(&format!("no size of {symbol} is at least {least}")).at(at));
                     }
+                    self.assume_range(symbol, (*least).clamp(1, MAX_SIZE)..=MAX_SIZE, at)?;
                 }
                 Constraint::AtMost { symbol, most } => {
-                    let symbol = plain_symbol(symbol, at.clone())?;
-                    match self.options.value(symbol) {
-                        Some(value) if value > *most => {
-                            let text = format!("{} = {value} is above {most}", symbol.name());
-                            return Err(Diagnostic::invalid(text)
-                                .at(at)
-                                .help("bind another value or drop the assumption"));
-                        }
-                        Some(_) => {}
-                        None if *most < 1 => {
-                            let text = format!("no size of {} is at most {most}", symbol.name());
-                            return Err(Diagnostic::invalid(text)
-                                .at(at)
-                                .help(format!("a dimension has 1 to {MAX_SIZE} elements")));
-                        }
-                        None => self.assume_range(symbol, ..=(*most).min(MAX_SIZE), at)?,
+                    let holds = |value: i64| value <= *most;
+                    let otherwise = format_args!("is above {most}");
+                    let Some(symbol) = self.open_symbol(symbol, &at, holds, otherwise)? else { continue };
+                    if *most < 1 {
+                        return Err(no_size(&format!("no size of {symbol} is at most {most}")).at(at));
                     }
+                    self.assume_range(symbol, ..=(*most).min(MAX_SIZE), at)?;
                 }
                 Constraint::Workgroup { .. } | Constraint::Tiling { .. } | Constraint::Iterations { .. } => {}
                 Constraint::Wave { .. } | Constraint::MmaType(_) | Constraint::Reorder(_) => {}
@@ -281,6 +280,26 @@ impl Binder<'_> {
             }
         }
         Ok(())
+    }
+
+    /// The symbol that something is assumed of, if its size is left open. One that is known has to be as
+    /// assumed; `otherwise` says what else it is.
+    fn open_symbol(
+        &self,
+        symbol: &SymExpr,
+        at: &Option<Location>,
+        holds: impl Fn(i64) -> bool,
+        otherwise: std::fmt::Arguments,
+    ) -> Result<Option<Symbol>, Diagnostic> {
+        let symbol = plain_symbol(symbol, at.clone())?;
+        match self.options.value(symbol) {
+            Some(value) if !holds(value) => {
+                let fault = Diagnostic::invalid(format!("{symbol} = {value} {otherwise}")).at(at.clone());
+                Err(fault.help("bind another value or drop the assumption"))
+            }
+            Some(_) => Ok(None),
+            None => Ok(Some(symbol)),
+        }
     }
 
     fn assume_range(
@@ -297,8 +316,7 @@ impl Binder<'_> {
         let (size, static_size) = match self.options.value(symbol) {
             Some(value) if (1..=MAX_SIZE).contains(&value) => (self.arena.int(value), Some(value as u32)),
             Some(value) => {
-                return Err(Diagnostic::invalid(format!("{name} = {value} is not a size"))
-                    .help(format!("a dimension has 1 to {MAX_SIZE} elements")));
+                return Err(no_size(&format!("{name} = {value} is not a size")));
             }
             None if self.options.dynamic_symbols().contains(&symbol) => (self.arena.symbol(symbol), None),
             None if let Some((base, by)) = self.open_base(symbol) => {
@@ -319,17 +337,6 @@ impl Binder<'_> {
     /// What a symbol is scaled from, if that is left open.
     fn open_base(&self, symbol: Symbol) -> Option<(Symbol, u32)> {
         symbol.scaled_from().filter(|(base, _)| self.options.dynamic_symbols().contains(base))
-    }
-
-    /// A tile size: a positive integer that is known now.
-    fn tile(
-        &mut self,
-        tile: &SymExpr,
-        what: impl std::fmt::Display,
-        at: Option<Location>,
-    ) -> Result<u32, Diagnostic> {
-        let help = || format!("a tile has 1 to {} elements along a dimension", TILES.end());
-        self.positive(tile, what, at, help)
     }
 
     /// A positive integer that is known now; `help` says which there are.
@@ -375,24 +382,32 @@ impl Binder<'_> {
         }
     }
 
+    /// Notes in the geometry what a constraint says.
     fn apply(
         &mut self,
         geometry: &mut Geometry,
-        dims: &DimTable,
         constraint: &Constraint,
         origin: u32,
     ) -> Result<(), Diagnostic> {
         let at = self.locations.get(origin);
-        let (dim, tile, what) = match constraint {
-            Constraint::Workgroup { dim, tile, .. } => (dim, tile, "workgroup tile"),
-            Constraint::Tiling { dim, tile } => (dim, tile, "loop tile"),
-            Constraint::Wave { dim, tile } => (dim, tile, "wave tile"),
+        match constraint {
+            Constraint::Workgroup { dim, tile, axis } => {
+                let (dim, tile) = self.tiled(geometry, (dim, tile), "workgroup tile", origin)?;
+                self.spread(geometry, dim, (*axis, tile), at)
+            }
+            Constraint::Tiling { dim, tile } => {
+                let (dim, tile) = self.tiled(geometry, (dim, tile), "loop tile", origin)?;
+                let entry = &mut geometry.dims[dim];
+                no_second(entry.tiling.replace(tile), entry.symbol, "loop tile", at)
+            }
+            Constraint::Wave { dim, tile } => {
+                let (dim, tile) = self.tiled(geometry, (dim, tile), "wave tile", origin)?;
+                let entry = &mut geometry.dims[dim];
+                no_second(entry.wave.replace(tile), entry.symbol, "wave tile", at)
+            }
             Constraint::MmaType(mma) => {
                 geometry.mma = Some(*mma);
-                return Ok(());
-            }
-            Constraint::Divisible { .. } | Constraint::AtLeast { .. } | Constraint::AtMost { .. } => {
-                return Ok(());
+                Ok(())
             }
             Constraint::Persistent { workgroups } => {
                 let help = || format!("1 to {} workgroups share the tiles of a grid", TILES.end());
@@ -401,60 +416,64 @@ impl Binder<'_> {
                     let fault = Diagnostic::invalid("the number of workgroups is given twice").at(at);
                     return Err(fault.help("keep one of the constraints"));
                 }
-                return Ok(());
+                Ok(())
             }
+            // They are assumed.
+            Constraint::Divisible { .. } | Constraint::AtLeast { .. } | Constraint::AtMost { .. } => Ok(()),
             // They are bound once the grid is known.
-            Constraint::Iterations { .. } | Constraint::Reorder(_) => return Ok(()),
+            Constraint::Iterations { .. } | Constraint::Reorder(_) => Ok(()),
             // It is about products alone.
-            Constraint::Emulate(_) => return Ok(()),
-        };
+            Constraint::Emulate(_) => Ok(()),
+        }
+    }
+
+    /// The dimension that a constraint gives a tile, and the tile's elements.
+    fn tiled(
+        &mut self,
+        geometry: &mut Geometry,
+        (dim, tile): (&SymExpr, &SymExpr),
+        what: &str,
+        origin: u32,
+    ) -> Result<(Dim, u32), Diagnostic> {
+        let at = self.locations.get(origin);
         let symbol = plain_symbol(dim, at.clone())?;
         let name = symbol.name();
+        let help = || format!("a tile has 1 to {} elements along a dimension", TILES.end());
         let tile = self
-            .tile(tile, format_args!("the {what} of {name}"), at.clone())
+            .positive(tile, format_args!("the {what} of {name}"), at.clone(), help)
             .map_err(|fault| fault.about(symbol))?;
-        let Some(dim) = dims.find(symbol) else {
+        let Some(dim) = self.dims.find(symbol) else {
             return Err(Diagnostic::invalid(format!(
                 "{name} has a {what}, but no memory or loop has this dimension"
             ))
             .at(at)
             .help("remove the constraint or use the dimension"));
         };
-        let entry = &mut geometry.dims[dim];
-        entry.origin = origin;
-        let taken = match constraint {
-            Constraint::Workgroup { axis, .. } if *axis as usize >= MAX_AXES => {
-                return Err(Diagnostic::invalid(format!("grid axis {axis} does not exist"))
-                    .at(at)
-                    .help("use one of the axes 0 to 4"));
-            }
-            Constraint::Workgroup { axis, .. } => entry.workgroup.replace((*axis, tile)).is_some(),
-            Constraint::Tiling { .. } => entry.tiling.replace(tile).is_some(),
-            Constraint::Wave { .. } => entry.wave.replace(tile).is_some(),
-            Constraint::MmaType(_)
-            | Constraint::Emulate(_)
-            | Constraint::Divisible { .. }
-            | Constraint::AtLeast { .. }
-            | Constraint::AtMost { .. }
-            | Constraint::Iterations { .. }
-            | Constraint::Persistent { .. }
-            | Constraint::Reorder(_) => false,
-        };
-        if taken {
-            return Err(Diagnostic::invalid(format!("{name} has two constraints of one kind ({what})"))
-                .at(at)
-                .help("keep one of them"));
+        geometry.dims[dim].origin = origin;
+        Ok((dim, tile))
+    }
+
+    /// Spreads a dimension over the workgroups along an axis of the grid, with tiles of so many elements.
+    fn spread(
+        &self,
+        geometry: &mut Geometry,
+        dim: Dim,
+        (axis, tile): (u32, u32),
+        at: Option<Location>,
+    ) -> Result<(), Diagnostic> {
+        if axis as usize >= MAX_AXES {
+            let fault = Diagnostic::invalid(format!("grid axis {axis} does not exist")).at(at);
+            return Err(fault.help("use one of the axes 0 to 4"));
         }
-        if let Constraint::Workgroup { axis, .. } = constraint
-            && let Some(other) = geometry
-                .dims
-                .iter()
-                .find(|(other, d)| *other != dim && d.workgroup.is_some_and(|w| w.0 == *axis))
-        {
-            let text = format!("{name} and {} are both spread over grid axis {axis}", other.1.symbol.name());
+        let entry = &mut geometry.dims[dim];
+        let name = entry.symbol;
+        no_second(entry.workgroup.replace((axis, tile)), name, "workgroup tile", at.clone())?;
+        let is_along = |entry: &DimGeometry| entry.workgroup.is_some_and(|(along, _)| along == axis);
+        if let Some((_, other)) = geometry.dims.iter().find(|(other, d)| *other != dim && is_along(d)) {
+            let text = format!("{name} and {} are both spread over grid axis {axis}", other.symbol);
             return Err(Diagnostic::invalid(text)
                 .at(at)
-                .note("the other constraint is here", self.locations.get(other.1.origin))
+                .note("the other constraint is here", self.locations.get(other.origin))
                 .help("give each dimension an axis of its own"));
         }
         Ok(())
@@ -606,17 +625,18 @@ fn cover(dim: &mut DimGeometry) {
     }
 }
 
-/// The dimension of a constraint must be a plain symbol or a number.
-fn plain_symbol(expr: &SymExpr, at: Option<Location>) -> Result<Symbol, Diagnostic> {
-    let Some(symbol) = expr.as_dimension() else {
-        let fault = Diagnostic::invalid(format!("{expr} is not a dimension")).at(at);
-        return Err(fault.help("constrain plain symbols"));
-    };
-    if let Some((base, _)) = symbol.scaled_from() {
-        let fault = Diagnostic::invalid(format!("{symbol} has a constraint of its own")).at(at);
-        return Err(fault.help(format!("{symbol} is spread as {base} is: constrain {base}")));
+/// Refuses a second constraint of one kind on a dimension; `before` is what the first one said.
+fn no_second<T>(before: Option<T>, name: Symbol, what: &str, at: Option<Location>) -> Result<(), Diagnostic> {
+    if before.is_none() {
+        return Ok(());
     }
-    Ok(symbol)
+    let fault = Diagnostic::invalid(format!("{name} has two constraints of one kind ({what})")).at(at);
+    Err(fault.help("keep one of them"))
+}
+
+/// No dimension has such a size.
+fn no_size(text: &str) -> Diagnostic {
+    Diagnostic::invalid(text).help(format!("a dimension has 1 to {MAX_SIZE} elements"))
 }
 
 /// Assumptions that no size fulfils together.

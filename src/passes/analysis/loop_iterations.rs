@@ -18,127 +18,179 @@
 use bevy_ecs::prelude::Entity;
 use smallvec::SmallVec;
 
+use super::binder::{Binder, plain_symbol};
 use crate::ir::constraint::{Constraint, GridSymbol, SCALARS_OF_ITERATIONS, dim_of_iteration};
-use crate::ir::diagnostic::{Diagnostic, Kind};
+use crate::ir::diagnostic::{Diagnostic, Kind, Location};
 use crate::ir::expr::{Expr, ExprArena, ExprError, NumberBounds, SymExpr, Symbol};
-use crate::ir::kernel::{DimTable, Locations, MAX_SIZE};
+use crate::ir::kernel::MAX_SIZE;
+use crate::ir::layout::Dim;
 use crate::ir::node::{Body, Op};
 use crate::passes::facts::Geometry;
-use crate::passes::options::Options;
 
 /// Tiles from one iteration to the next.
 const STEPS: std::ops::RangeInclusive<i64> = 1..=1 << 20;
 
 /// Binds the expressions of `iterations` constraints, for a geometry whose workgroups have their places.
+/// `scalars` are the symbols that get their numbers while the kernel runs.
 pub(super) fn bind_iterations(
+    binder: &mut Binder,
     geometry: &mut Geometry,
-    arena: &mut ExprArena,
-    (dims, constraints): (&DimTable, &[(Constraint, u32)]),
     scalars: &[Symbol],
-    (options, locations): (&Options, &Locations),
 ) -> Result<(), Diagnostic> {
-    for (constraint, origin) in constraints {
+    for (constraint, origin) in binder.constraints {
         let Constraint::Iterations { dim, first, count, step } = constraint else { continue };
-        let at = locations.get(*origin);
-        let invalid = |text: String| Diagnostic::invalid(text).at(at.clone());
-        let Some(symbol) = dim.as_dimension() else {
-            return Err(invalid(format!("{dim} is not a dimension")).help("constrain plain symbols"));
-        };
-        if let Some((base, _)) = symbol.scaled_from() {
-            let fault = invalid(format!("{symbol} has a constraint of its own"));
-            return Err(fault.help(format!("{symbol} is spread as {base} is: constrain {base}")));
-        }
-        let known = dims.find(symbol).filter(|&dim| geometry.dim(dim).tiling.is_some());
-        let Some((dim, tile)) = known.and_then(|dim| Some((dim, geometry.dim(dim).tiling?))) else {
-            let text =
-                format!("the iterations of loops over {symbol} are chosen, and {symbol} has no loop tile");
-            return Err(invalid(text).help(format!("add tile({symbol}, elements per iteration)")));
-        };
-        if geometry.dim(dim).iterations.is_some() {
-            return Err(invalid(format!("the iterations of loops over {symbol} are chosen twice"))
-                .help("keep one of the constraints"));
-        }
-        let not_computed = |error: ExprError| {
-            invalid(format!("the iterations over {symbol} cannot be computed: {error}"))
-                .help("divide by what is not zero, and use smaller numbers or shorter expressions")
-        };
-        for e in [first, count] {
-            let mut assumed = Ok(());
-            e.visit(&mut |symbol| {
-                if scalars.contains(&symbol) && assumed.is_ok() {
-                    assumed = arena.assume_range(symbol, SCALARS_OF_ITERATIONS);
-                }
-            });
-            assumed.map_err(not_computed)?;
-        }
-        let mut bound = |e: &SymExpr| -> Result<Expr, Diagnostic> {
-            let raw = e.intern(arena).map_err(not_computed)?;
-            let mut values: SmallVec<[(Symbol, Expr); 8]> = SmallVec::new();
-            for symbol in arena.symbols(raw) {
-                let value = match GridSymbol::of(symbol) {
-                    Some(GridSymbol::Workgroup(axis)) if geometry.places.is_empty() && axis < 3 => continue,
-                    Some(GridSymbol::Workgroup(axis)) => geometry.places.get(axis as usize).copied(),
-                    Some(GridSymbol::Size(axis)) => {
-                        Some(geometry.grid.get(axis as usize).copied().unwrap_or(Expr::ONE))
-                    }
-                    None if scalars.contains(&symbol) => continue,
-                    None if dim_of_iteration(symbol).is_some_and(|dim| dims.find(dim).is_some()) => continue,
-                    None => match options.value(symbol) {
-                        Some(value) => Some(arena.int(value)),
-                        None if geometry.dynamic.contains(&symbol) => continue,
-                        None => {
-                            let text = format!("{e} depends on {symbol}, which has no value");
-                            return Err(invalid(text).help(format!(
-                                "bind it with set({symbol}, ..), or leave a dimension of this name open"
-                            )));
-                        }
-                    },
-                };
-                values.push((symbol, value.unwrap_or(Expr::ZERO)));
-            }
-            let value = |s: Symbol| values.iter().find(|v| v.0 == s).map(|v| v.1);
-            arena.substitute(raw, &mut |s: Symbol| value(s)).map_err(not_computed)
-        };
-        let (first, count, step) = (bound(first)?, bound(count)?, bound(step)?);
-        let steps = arena.as_integer(step).filter(|step| STEPS.contains(step));
-        let Some(steps) = steps.and_then(|step| u32::try_from(step).ok()) else {
-            let text = format!("the step of loops over {symbol} is not a number from 1 to {}", STEPS.end());
-            return Err(
-                invalid(text).help("give a number, or a symbol that is set when the kernel is compiled")
-            );
-        };
-        let limits = |arena: &mut ExprArena| {
-            let tile = arena.int(i64::from(tile));
-            let total = arena.ceil_div(geometry.dim(dim).size, tile)?;
-            let end = arena.add(first, count)?;
-            // In the order in which they are printed, so that a text gives the same expressions.
-            if steps == 1 {
-                let upper = arena.min(first, total)?;
-                let first = arena.max(upper, Expr::ZERO)?;
-                let upper = arena.min(end, total)?;
-                return Ok((first, arena.max(upper, first)?, None));
-            }
-            // Of negative numbers the first one that steps lead to and that exists.
-            let least = arena.modulo(first, step)?;
-            let first = arena.max(first, least)?;
-            let first = arena.min(first, total)?;
-            let upper = arena.min(end, total)?;
-            let end = arena.max(upper, first)?;
-            let tiles = arena.sub(end, first)?;
-            Ok((Expr::ZERO, arena.ceil_div(tiles, step)?, Some((first, steps))))
-        };
-        let (start, end, step) = limits(arena).map_err(not_computed)?;
-        let limits = [start, end, step.map_or(start, |(first, _)| first)];
-        if geometry.dynamic.is_empty() && !iterations_fit(geometry, arena, &limits) {
-            let text = format!("the iterations over {symbol} leave the range of 32-bit integers");
-            return Err(Diagnostic::new(Kind::Limit, text).at(at).help(
-                "kernels count in 32 bits: limit a number before it is multiplied, or divide it first",
-            ));
-        }
+        let at = binder.locations.get(*origin);
+        let symbol = plain_symbol(dim, at.clone())?;
+        let mut chosen = Chosen { symbol, at, scalars, geometry: &*geometry, binder: &mut *binder };
+        let (dim, tile) = chosen.loop_tile()?;
+        chosen.assume_scalars(first)?;
+        chosen.assume_scalars(count)?;
+        let (first, count, step) = (chosen.bound(first)?, chosen.bound(count)?, chosen.bound(step)?);
+        let steps = chosen.known_step(step)?;
+        let size = geometry.dim(dim).size;
+        let limits = limits(chosen.binder.arena, (size, tile), (first, count), (step, steps));
+        let (start, end, step) = limits.map_err(|error| chosen.not_computed(error))?;
+        chosen.check_range(&[start, end, step.map_or(start, |(first, _)| first)])?;
         geometry.dims[dim].iterations = Some((start, end));
         geometry.dims[dim].step = step;
     }
     Ok(())
+}
+
+/// The iterations that a constraint chooses, while they are bound.
+struct Chosen<'a, 'b> {
+    /// The dimension of the loops.
+    symbol: Symbol,
+    /// The place of the constraint.
+    at: Option<Location>,
+    scalars: &'a [Symbol],
+    geometry: &'a Geometry,
+    binder: &'a mut Binder<'b>,
+}
+
+impl Chosen<'_, '_> {
+    fn invalid(&self, text: String) -> Diagnostic {
+        Diagnostic::invalid(text).at(self.at.clone())
+    }
+
+    fn not_computed(&self, error: ExprError) -> Diagnostic {
+        self.invalid(format!("the iterations over {} cannot be computed: {error}", self.symbol))
+            .help("divide by what is not zero, and use smaller numbers or shorter expressions")
+    }
+
+    /// The dimension, and its elements per iteration.
+    fn loop_tile(&self) -> Result<(Dim, u32), Diagnostic> {
+        let symbol = self.symbol;
+        let known = self.binder.dims.find(symbol);
+        let tiled = known.and_then(|dim| Some((dim, self.geometry.dim(dim).tiling?)));
+        let Some((dim, tile)) = tiled else {
+            let text =
+                format!("the iterations of loops over {symbol} are chosen, and {symbol} has no loop tile");
+            return Err(self.invalid(text).help(format!("add tile({symbol}, elements per iteration)")));
+        };
+        if self.geometry.dim(dim).iterations.is_some() {
+            let text = format!("the iterations of loops over {symbol} are chosen twice");
+            return Err(self.invalid(text).help("keep one of the constraints"));
+        }
+        Ok((dim, tile))
+    }
+
+    /// Assumes the range of the scalars in an expression.
+    fn assume_scalars(&mut self, expr: &SymExpr) -> Result<(), Diagnostic> {
+        let mut assumed = Ok(());
+        expr.visit(&mut |symbol| {
+            if self.scalars.contains(&symbol) && assumed.is_ok() {
+                assumed = self.binder.arena.assume_range(symbol, SCALARS_OF_ITERATIONS);
+            }
+        });
+        assumed.map_err(|error| self.not_computed(error))
+    }
+
+    /// An expression of what is known when a workgroup starts.
+    fn bound(&mut self, expr: &SymExpr) -> Result<Expr, Diagnostic> {
+        let raw = expr.intern(self.binder.arena).map_err(|error| self.not_computed(error))?;
+        let geometry = self.geometry;
+        let mut values: SmallVec<[(Symbol, Expr); 8]> = SmallVec::new();
+        for symbol in self.binder.arena.symbols(raw) {
+            let value = match GridSymbol::of(symbol) {
+                Some(GridSymbol::Workgroup(axis)) if geometry.places.is_empty() && axis < 3 => continue,
+                Some(GridSymbol::Workgroup(axis)) => geometry.places.get(axis as usize).copied(),
+                Some(GridSymbol::Size(axis)) => {
+                    Some(geometry.grid.get(axis as usize).copied().unwrap_or(Expr::ONE))
+                }
+                None if self.runs(symbol) => continue,
+                None => match self.binder.options.value(symbol) {
+                    Some(value) => Some(self.binder.arena.int(value)),
+                    None if geometry.dynamic.contains(&symbol) => continue,
+                    None => {
+                        let text = format!("{expr} depends on {symbol}, which has no value");
+                        return Err(self.invalid(text).help(format!(
+                            "bind it with set({symbol}, ..), or leave a dimension of this name open"
+                        )));
+                    }
+                },
+            };
+            values.push((symbol, value.unwrap_or(Expr::ZERO)));
+        }
+        let value = |s: Symbol| values.iter().find(|v| v.0 == s).map(|v| v.1);
+        let bound = self.binder.arena.substitute(raw, &mut |s: Symbol| value(s));
+        bound.map_err(|error| self.not_computed(error))
+    }
+
+    /// True of symbols that get their numbers while the kernel runs: scalars, and iterations of loops around.
+    fn runs(&self, symbol: Symbol) -> bool {
+        self.scalars.contains(&symbol)
+            || dim_of_iteration(symbol).is_some_and(|dim| self.binder.dims.find(dim).is_some())
+    }
+
+    /// The number of a step.
+    fn known_step(&self, step: Expr) -> Result<u32, Diagnostic> {
+        let steps = self.binder.arena.as_integer(step).filter(|step| STEPS.contains(step));
+        steps.and_then(|step| u32::try_from(step).ok()).ok_or_else(|| {
+            let symbol = self.symbol;
+            let text = format!("the step of loops over {symbol} is not a number from 1 to {}", STEPS.end());
+            self.invalid(text).help("give a number, or a symbol that is set when the kernel is compiled")
+        })
+    }
+
+    /// Checks that 32 bits hold the numbers if all sizes are known.
+    fn check_range(&self, numbers: &[Expr]) -> Result<(), Diagnostic> {
+        if !self.geometry.dynamic.is_empty() || iterations_fit(self.geometry, self.binder.arena, numbers) {
+            return Ok(());
+        }
+        let text = format!("the iterations over {} leave the range of 32-bit integers", self.symbol);
+        Err(Diagnostic::new(Kind::Limit, text)
+            .at(self.at.clone())
+            .help("kernels count in 32 bits: limit a number before it is multiplied, or divide it first"))
+    }
+}
+
+/// Start, end, and for steps of more than a tile the first tile and the step: as much of `count` iterations
+/// from `first` on as a dimension of so many elements has.
+fn limits(
+    arena: &mut ExprArena,
+    (size, tile): (Expr, u32),
+    (first, count): (Expr, Expr),
+    (step, steps): (Expr, u32),
+) -> Result<(Expr, Expr, Option<(Expr, u32)>), ExprError> {
+    let tile = arena.int(i64::from(tile));
+    let total = arena.ceil_div(size, tile)?;
+    let end = arena.add(first, count)?;
+    // In the order in which they are printed, so that a text gives the same expressions.
+    if steps == 1 {
+        let upper = arena.min(first, total)?;
+        let first = arena.max(upper, Expr::ZERO)?;
+        let upper = arena.min(end, total)?;
+        return Ok((first, arena.max(upper, first)?, None));
+    }
+    // Of negative numbers the first one that steps lead to and that exists.
+    let least = arena.modulo(first, step)?;
+    let first = arena.max(first, least)?;
+    let first = arena.min(first, total)?;
+    let upper = arena.min(end, total)?;
+    let end = arena.max(upper, first)?;
+    let tiles = arena.sub(end, first)?;
+    Ok((Expr::ZERO, arena.ceil_div(tiles, step)?, Some((first, steps))))
 }
 
 /// The least and the largest that a symbol of iterations can be: a number of an iteration of a loop around, a

@@ -1,7 +1,7 @@
 //! Analysis: what a kernel's sizes, types and accesses are, before anything about it changes.
 //!
 //! - [`bind_symbols`]: the sizes of a launch, or the bounds that are known of them; each dimension's share of
-//!   a workgroup and of a wave
+//!   a workgroup and of a wave (`binder`: what its steps share)
 //! - [`loop_iterations`], [`workgroup_order`]: how often loops run, and which workgroup has which tile
 //! - [`infer_types`]: the type of every value, with `arrival` (results that depend on the order of
 //!   workgroups, where the options deny them)
@@ -14,6 +14,7 @@
 
 mod arrival;
 pub(crate) mod bind_symbols;
+mod binder;
 pub(super) mod counted_dims;
 pub(super) mod find_in_place;
 pub(super) mod fractions;

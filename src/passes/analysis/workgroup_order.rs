@@ -9,6 +9,7 @@
 
 use smallvec::{SmallVec, smallvec};
 
+use super::binder::Binder;
 use super::loop_iterations::fits;
 use crate::ir::constraint::{Constraint, GridSymbol, MAX_AXES, Reordering};
 use crate::ir::diagnostic::{Diagnostic, Kind, Location};
@@ -24,27 +25,24 @@ type Places = SmallVec<[Expr; 3]>;
 
 /// Finds out the places of workgroups in the grid of `geometry`, where they are not the numbers that the
 /// hardware gives them.
-pub(super) fn place_workgroups(
-    geometry: &mut Geometry,
-    arena: &mut ExprArena,
-    constraints: &[(Constraint, u32)],
-    (options, locations): (&Options, &Locations),
-) -> Result<(), Diagnostic> {
+pub(super) fn place_workgroups(binder: &mut Binder, geometry: &mut Geometry) -> Result<(), Diagnostic> {
+    let (constraints, locations) = (binder.constraints, binder.locations);
     let is_order = |constraint: &Constraint| matches!(constraint, Constraint::Reorder(_));
     let last = constraints.iter().rev().find(|(constraint, _)| is_order(constraint));
     if last.is_none() && geometry.grid.len() == 3 {
         return Ok(());
     }
     let at = last.and_then(|(_, origin)| locations.get(*origin));
-    let mut order = Orderer { arena, grid: geometry.grid.clone(), at: at.clone() };
+    let mut order = Orderer { arena: &mut *binder.arena, grid: geometry.grid.clone(), at: at.clone() };
     order.check_size()?;
     let mut places = order.unfolded().map_err(|error| order.fault(error))?;
+    let is_place =
+        |constraint: &Constraint| matches!(constraint, Constraint::Reorder(Reordering::Place { .. }));
     let mut is_free = false;
-    let mut rest = constraints.iter().peekable();
-    while let Some((constraint, origin)) = rest.next() {
-        let Constraint::Reorder(step) = constraint else { continue };
+    for step in constraints.chunk_by(|a, b| is_place(&a.0) && is_place(&b.0)) {
+        let (Constraint::Reorder(reordering), origin) = &step[0] else { continue };
         order.at = locations.get(*origin);
-        match step {
+        match reordering {
             Reordering::Grouped(0) | Reordering::Xcd(0) => {
                 let fault = Diagnostic::invalid("an order of workgroups with 0 of them").at(order.at);
                 return Err(fault.help("group 1 or more"));
@@ -52,32 +50,8 @@ pub(super) fn place_workgroups(
             Reordering::Grouped(rows) => order.group(&mut places, *rows),
             Reordering::Xcd(dies) => order.deal(&mut places, *dies),
             Reordering::Place { .. } => {
-                let mut moved = places.clone();
-                let mut seen = [false; MAX_AXES];
-                let mut next = Some((constraint, origin));
-                while let Some((Constraint::Reorder(Reordering::Place { axis, place }), origin)) = next {
-                    order.at = locations.get(*origin);
-                    let axis = *axis as usize;
-                    let known = seen.get_mut(axis).ok_or_else(|| no_axis(axis, order.at.clone()))?;
-                    if std::mem::replace(known, true) {
-                        let text = format!("grid axis {axis} is reordered twice");
-                        return Err(Diagnostic::invalid(text)
-                            .at(order.at)
-                            .help("write one expression for the axis"));
-                    }
-                    let place = order.place(place, &places, options)?;
-                    match moved.get_mut(axis) {
-                        Some(slot) => *slot = place,
-                        // Nothing is spread over the axis.
-                        None if order.arena.as_integer(place) == Some(0) => {}
-                        None => return Err(no_axis(axis, order.at)),
-                    }
-                    next = rest
-                        .next_if(|(c, _)| matches!(c, Constraint::Reorder(Reordering::Place { .. })))
-                        .map(|(constraint, origin)| (constraint, origin));
-                }
                 is_free = true;
-                places = moved;
+                places = order.moved(step, &places, (binder.options, locations))?;
                 Ok(())
             }
         }
@@ -198,6 +172,35 @@ impl Orderer<'_> {
         places[0] = self.arena.modulo(number, self.grid[0])?;
         places[1] = self.arena.floor_div(number, self.grid[0])?;
         Ok(())
+    }
+
+    /// Where the author's places along several axes move the workgroups that are at `places`.
+    fn moved(
+        &mut self,
+        order: &[(Constraint, u32)],
+        places: &Places,
+        (options, locations): (&Options, &Locations),
+    ) -> Result<Places, Diagnostic> {
+        let mut moved = places.clone();
+        let mut seen = [false; MAX_AXES];
+        for (constraint, origin) in order {
+            let Constraint::Reorder(Reordering::Place { axis, place }) = constraint else { continue };
+            self.at = locations.get(*origin);
+            let axis = *axis as usize;
+            let known = seen.get_mut(axis).ok_or_else(|| no_axis(axis, self.at.clone()))?;
+            if std::mem::replace(known, true) {
+                let fault = Diagnostic::invalid(format!("grid axis {axis} is reordered twice"));
+                return Err(fault.at(self.at.clone()).help("write one expression for the axis"));
+            }
+            let place = self.place(place, places, options)?;
+            match moved.get_mut(axis) {
+                Some(slot) => *slot = place,
+                // Nothing is spread over the axis.
+                None if self.arena.as_integer(place) == Some(0) => {}
+                None => return Err(no_axis(axis, self.at.clone())),
+            }
+        }
+        Ok(moved)
     }
 
     /// The author's place of the workgroups that are at `places`.

@@ -95,13 +95,8 @@ pub(crate) fn load_to_lds(
     let uses = count_uses(&nodes, &order)?;
     let mut why_not = None;
     let mut pairs = Vec::new();
-    // Loads are known to be over after a barrier. A wave alone has none, so each of its reads would wait for
-    // all loads that are under way, those of the next tile among them.
-    let is_alone = geometry.wave_count() == 1;
-    let only_in_turns = matches!(settings.0.requested_schedule(), Schedule::PingPong | Schedule::Quadrants);
-    let in_turns = !only_in_turns || take_turns(geometry, settings.0.target());
     let asked = settings.0.requested_global_to_shared();
-    if asked == GlobalToShared::Automatic && (is_alone || !in_turns) {
+    if asked == GlobalToShared::Automatic && !pays(geometry, &settings.0) {
         return Ok(());
     }
     for region in walk::regions_of(&bodies.as_readonly(), root) {
@@ -112,16 +107,8 @@ pub(crate) fn load_to_lds(
             if ty.dtype == Some(DType::F8E8M0) {
                 continue;
             }
-            if tiles.mappings.contains(read) || accessing.is_mapped(&tiles.mappings, buffer) {
-                why_not = why_not.or(Some(UnsuitableTile::Mapped));
-                continue;
-            }
-            if !keeps_order(&nodes, &tiles.placements, &tiles.mappings, &accessing, buffer)? {
-                why_not = why_not.or(Some(UnsuitableTile::Transposed));
-                continue;
-            }
-            if accessing.lies_apart(&tiles.placements, buffer)? {
-                why_not = why_not.or(Some(UnsuitableTile::Apart));
+            if let Some(why) = unsuitable(&nodes, &tiles, &accessing, read, buffer)? {
+                why_not = why_not.or(Some(why));
                 continue;
             }
             // Reads of LDS have none: they bring nothing from global memory.
@@ -148,6 +135,34 @@ pub(crate) fn load_to_lds(
     }
     let why = why_not.as_ref().map(ToString::to_string).unwrap_or_default();
     commands.entity(root).insert(DirectLoads { tiles: pairs.len() as u32, why });
+    become_loads(pairs, &mut bodies, &nodes, &tiles.flags, commands)
+}
+
+/// Why the accesses of a buffer do not suit a load that fills it, if they do not.
+fn unsuitable(
+    nodes: &Query<Node>,
+    tiles: &Tiles,
+    accessing: &Accessing,
+    read: Entity,
+    buffer: Entity,
+) -> Result<Option<UnsuitableTile>, Diagnostic> {
+    if tiles.mappings.contains(read) || accessing.is_mapped(&tiles.mappings, buffer) {
+        return Ok(Some(UnsuitableTile::Mapped));
+    }
+    if !keeps_order(nodes, &tiles.placements, &tiles.mappings, accessing, buffer)? {
+        return Ok(Some(UnsuitableTile::Transposed));
+    }
+    Ok(accessing.lies_apart(&tiles.placements, buffer)?.then_some(UnsuitableTile::Apart))
+}
+
+/// Makes the write of each pair the load; its read is no longer needed.
+fn become_loads(
+    pairs: Vec<Pair>,
+    bodies: &mut Query<&mut Body>,
+    nodes: &Query<Node>,
+    flags: &Query<&'static MemoryAccessFlags>,
+    mut commands: Commands,
+) -> PassResult {
     let gone: NodeSet = pairs.iter().map(|pair| pair.read).collect();
     let mut changed: Vec<Entity> = pairs.iter().map(|pair| pair.region).collect();
     changed.dedup();
@@ -155,15 +170,23 @@ pub(crate) fn load_to_lds(
         bodies.get_mut(region)?.0.retain(|&node| !gone.contains(node));
     }
     for Pair { read, write, layout, bounds, .. } in pairs {
-        // The write becomes the load; the read is no longer needed.
         let operands = [nodes.get(read)?.operand(0)?, nodes.get(write)?.memory()?];
         let operands = Operands(SmallVec::from_slice(&operands));
         commands.entity(write).insert((Op::GlobalToShared, operands, Placement(layout), bounds));
-        if let Ok(&flags) = tiles.flags.get(read) {
+        if let Ok(&flags) = flags.get(read) {
             commands.entity(write).insert(flags);
         }
     }
     Ok(())
+}
+
+/// True if such loads pay for the waves of a workgroup.
+fn pays(geometry: &Geometry, options: &Options) -> bool {
+    // Loads are known to be over after a barrier. A wave alone has none, so each of its reads would wait for
+    // all loads that are under way, those of the next tile among them.
+    let is_alone = geometry.wave_count() == 1;
+    let only_in_turns = matches!(options.requested_schedule(), Schedule::PingPong | Schedule::Quadrants);
+    !is_alone && (!only_in_turns || take_turns(geometry, options.target()))
 }
 
 /// True if the waves of a workgroup can take turns on every SIMD.

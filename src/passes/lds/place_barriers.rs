@@ -359,17 +359,14 @@ impl BarrierNodes<'_, '_> {
         Ok(touches)
     }
 
-    /// Finds the contended memories and who accesses which element of them.
-    fn contended(
+    /// Finds the accesses of memories, in a loop and outside of them.
+    fn accessed(
         &self,
         bodies: &Query<&'static mut Body>,
         logical: &LogicalBody,
-    ) -> Result<ContendedMemories, Diagnostic> {
-        let mut accesses: SmallVec<[(Entity, Entity, AreaEffect); 16]> = SmallVec::new();
+    ) -> Result<LogicalAccesses, Diagnostic> {
+        let mut found = LogicalAccesses::default();
         let mut pending: SmallVec<[&[Entity]; 4]> = SmallVec::from_slice(&[&logical.0[..]]);
-        // Memories that something writes, and buffers that loads fill: only a barrier says that they have.
-        let (mut written, mut loaded) = (NodeSet::default(), NodeSet::default());
-        let mut nodes_of: NodeMap<u32> = NodeMap::default();
         while let Some(nodes) = pending.pop() {
             for &node in nodes {
                 let (&op, operands, _) = self.nodes.get(node)?;
@@ -377,24 +374,34 @@ impl BarrierNodes<'_, '_> {
                     pending.push(&bodies.get(node)?.0);
                 }
                 for (memory, effect) in accessed_memories(op, operands)? {
-                    accesses.push((node, memory, effect));
+                    found.accesses.push((node, memory));
                     if effect == AreaEffect::Write {
-                        written.insert(memory);
+                        found.written.insert(memory);
                         if op.copies() {
-                            loaded.insert(memory);
+                            found.loaded.insert(memory);
                         }
                     }
-                    nodes_of.count(memory);
+                    found.nodes_of.count(memory);
                 }
             }
         }
+        Ok(found)
+    }
+
+    /// Finds the contended memories and who accesses which element of them.
+    fn contended(
+        &self,
+        bodies: &Query<&'static mut Body>,
+        logical: &LogicalBody,
+    ) -> Result<ContendedMemories, Diagnostic> {
+        let LogicalAccesses { accesses, written, loaded, nodes_of } = self.accessed(bodies, logical)?;
         let mut found = ContendedMemories::default();
         // Where other buffers need barriers anyway, these serve all: elsewhere they would only come later, in
         // the middle of the writes of a tile.
         let (mut shares_lds, mut divided_lds) = (false, SmallVec::<[(Entity, WaveSharing); 4]>::new());
         let mut sharing_of: NodeMap<WaveSharing> = NodeMap::default();
         let mut divisions: SmallVec<[SmallVec<[Mode; 4]>; 4]> = SmallVec::new();
-        for (node, memory, _) in accesses {
+        for (node, memory) in accesses {
             if !written.contains(memory) || nodes_of.get(memory).is_none_or(|&count| count < 2) {
                 continue;
             }
@@ -649,4 +656,17 @@ impl Placer<'_, '_> {
         }
         Ok(())
     }
+}
+
+/// The logical accesses of a kernel.
+#[derive(Default)]
+struct LogicalAccesses {
+    /// Nodes, each with a memory that it accesses.
+    accesses: SmallVec<[(Entity, Entity); 16]>,
+    /// Memories that something writes.
+    written: NodeSet,
+    /// Buffers that loads fill: only a barrier says that they have.
+    loaded: NodeSet,
+    /// How many nodes access each memory.
+    nodes_of: NodeMap<u32>,
 }

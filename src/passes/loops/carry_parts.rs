@@ -169,6 +169,12 @@ fn reduces(world: &World, owner: Entity) -> Result<bool, Bug> {
     Ok(body.0.iter().any(|&node| matches!(world.get::<Op>(node), Some(Op::Reduce(_)))))
 }
 
+/// True if lanes or waves share a dimension.
+fn is_spread(layout: &Layout, dim: Dim) -> bool {
+    let parts = |mode: &Mode| matches!(mode.source, Source::Lane | Source::Wave) && mode.extent > 1;
+    layout.modes().iter().any(|mode| parts(mode) && mode.dim == Some(dim))
+}
+
 /// The carried values of a loop that are such sums.
 fn accumulations(
     world: &World,
@@ -207,14 +213,9 @@ fn accumulations(
         // A value without dimensions has no layout.
         let layout = |node| world.get::<Placement>(node).map(|placement| &placement.0);
         let (Some(from), Some(placed)) = (layout(reduced.operand(0)?), layout(sum)) else { continue };
-        let is_apart = |mode: &Mode| {
-            matches!(mode.source, Source::Lane | Source::Wave)
-                && mode.dim == Some(reduction.dim)
-                && mode.extent > 1
-        };
         let is_alike = |node: Entity| layout(node) == Some(placed);
         let others = joining.factor.into_iter().chain([joining.reduced]);
-        if !from.modes().iter().any(is_apart) || !others.clone().all(is_alike) {
+        if !is_spread(from, reduction.dim) || !others.clone().all(is_alike) {
             continue;
         }
         found.push(Accumulation {

@@ -283,96 +283,95 @@ impl Expander {
         let mut out = Vec::with_capacity(256);
         for node in region_nodes {
             let NodeBundle { op, operands, ty, origin } = nodes::node(world, node)?.bundle();
+            let logical = LogicalNode { node, op, operands, ty, origin };
             self.begin(node);
+            let first = out.len();
             match op.row().class {
                 // One for all replicas of their accesses and uses.
                 OpClass::Declaration => {
                     self.copies.nodes.push(node);
                     out.push(node);
+                    continue;
                 }
                 OpClass::Region => {
-                    let copy = self.iterate(world, node, op, &operands, origin)?;
-                    out.push(copy);
+                    out.push(self.iterate(world, &logical)?);
+                    continue;
                 }
-                OpClass::Contraction => self.mma(world, node, op, &operands, origin, &mut out)?,
-                // The copies of carried values are made with their loop.
-                OpClass::Carried => {
-                    let before = self.carried_before(world, region, node, op)?;
-                    self.begin(node);
-                    let owner = if let Op::LoopResult(_) = op {
-                        Some(self.copies.of(operands.at(0)?, 0))
-                    } else {
-                        None
-                    };
-                    let copies = (0..self.replicas(node)).map(|replica| {
-                        let (op, operands) = match owner {
-                            Some(owner) => (Op::LoopResult(before + replica), Operands(smallvec![owner])),
-                            None => (Op::IterArg(before + replica), Operands::default()),
-                        };
-                        let expansion = Expansion { replica, ..Expansion::of(node) };
-                        (NodeBundle { op, operands, ty: ty.clone(), origin }, expansion)
-                    });
-                    let first = out.len();
-                    out.extend(NodeBundle::spawn_all(world, copies));
-                    self.note_copies(&out, first);
+                OpClass::Contraction => {
+                    self.mma(world, &logical, &mut out)?;
+                    continue;
                 }
-                OpClass::Reduction => {
-                    let copies: SmallVec<[_; 4]> = (0..self.replicas(node))
-                        .map(|replica| {
-                            let Op::Reduce(reduction) = op else { return Err(Bug::new("not a reduction")) };
-                            let pieces = self.pieces(node, replica, reduction.dim, operands.at(0)?)?;
-                            let expansion = Expansion { replica, ..Expansion::of(node) };
-                            Ok((
-                                NodeBundle { op, operands: Operands(pieces), ty: ty.clone(), origin },
-                                expansion,
-                            ))
-                        })
-                        .collect::<Result<_, Bug>>()?;
-                    let first = out.len();
-                    out.extend(NodeBundle::spawn_all(world, copies.into_iter()));
-                    self.note_copies(&out, first);
-                }
-                OpClass::Rearrangement => {
-                    let value = operands.at(0)?;
-                    let (Some(own), Some(from)) = (self.layout(node), self.layout(value)) else {
-                        return Err(Bug::new("a value without layout is rearranged").into());
-                    };
-                    let (gathering, registers) = (Gathering::new(own, from), own.extent(Source::Register));
-                    let copies: SmallVec<[_; 16]> = (0..self.replicas(node))
-                        .map(|replica| {
-                            let operands = self.sources(&gathering, replica, registers, value);
-                            let expansion = Expansion { replica, ..Expansion::of(node) };
-                            (NodeBundle { op, operands, ty: ty.clone(), origin }, expansion)
-                        })
-                        .collect();
-                    let first = out.len();
-                    out.extend(NodeBundle::spawn_all(world, copies.into_iter()));
-                    self.note_copies(&out, first);
-                }
-                OpClass::Scan => {
-                    let Op::Scan(scan) = op else { return Err(Bug::new("not a scan").into()) };
-                    let first = out.len();
-                    for replica in 0..self.replicas(node) {
-                        let pieces = self.scan_pieces(node, replica, scan, &operands, &out[first..])?;
-                        let expansion = Expansion { replica, ..Expansion::of(node) };
-                        let copy = NodeBundle { op, operands: Operands(pieces), ty: ty.clone(), origin };
-                        out.push(copy.spawn(world, expansion));
-                    }
-                    self.note_copies(&out, first);
-                }
+                OpClass::Carried => self.carried(world, region, &logical, &mut out)?,
+                OpClass::Reduction => self.reduction(world, &logical, &mut out)?,
+                OpClass::Rearrangement => self.rearrangement(world, &logical, &mut out)?,
+                OpClass::Scan => self.scan(world, &logical, &mut out)?,
                 OpClass::Constant | OpClass::Access | OpClass::ElementWise | OpClass::Order => {
-                    let copies = (0..self.replicas(node)).map(|replica| {
-                        let mapped = operands.0.iter().map(|&o| self.operand(node, replica, o)).collect();
-                        let expansion = Expansion { replica, ..Expansion::of(node) };
-                        (NodeBundle { op, operands: Operands(mapped), ty: ty.clone(), origin }, expansion)
+                    let operands = (0..self.replicas(node)).map(|replica| {
+                        let mapped = logical.operands.0.iter().map(|&o| self.operand(node, replica, o));
+                        (op, Operands(mapped.collect()))
                     });
-                    let first = out.len();
-                    out.extend(NodeBundle::spawn_all(world, copies));
-                    self.note_copies(&out, first);
+                    out.extend(NodeBundle::spawn_all(world, copies(&logical, operands)));
                 }
             }
+            self.note_copies(&out, first);
         }
         Ok(out)
+    }
+
+    /// The copies of carried values are made with their loop.
+    fn carried(
+        &mut self,
+        world: &mut World,
+        region: Entity,
+        logical: &LogicalNode,
+        out: &mut Vec<Entity>,
+    ) -> PassResult {
+        let before = self.carried_before(world, region, logical.node, logical.op)?;
+        self.begin(logical.node);
+        let owner = match logical.op {
+            Op::LoopResult(_) => Some(self.copies.of(logical.operands.at(0)?, 0)),
+            _ => None,
+        };
+        let values = (0..self.replicas(logical.node)).map(|replica| match owner {
+            Some(owner) => (Op::LoopResult(before + replica), Operands(smallvec![owner])),
+            None => (Op::IterArg(before + replica), Operands::default()),
+        });
+        out.extend(NodeBundle::spawn_all(world, copies(logical, values)));
+        Ok(())
+    }
+
+    fn reduction(&self, world: &mut World, logical: &LogicalNode, out: &mut Vec<Entity>) -> PassResult {
+        let Op::Reduce(reduction) = logical.op else { return Err(Bug::new("not a reduction").into()) };
+        let value = logical.operands.at(0)?;
+        let pieces = (0..self.replicas(logical.node))
+            .map(|replica| self.pieces(logical.node, replica, reduction.dim, value));
+        let pieces = pieces.collect::<Result<SmallVec<[_; 4]>, Bug>>()?;
+        let operands = pieces.into_iter().map(|pieces| (logical.op, Operands(pieces)));
+        out.extend(NodeBundle::spawn_all(world, copies(logical, operands)));
+        Ok(())
+    }
+
+    fn rearrangement(&self, world: &mut World, logical: &LogicalNode, out: &mut Vec<Entity>) -> PassResult {
+        let value = logical.operands.at(0)?;
+        let (Some(own), Some(from)) = (self.layout(logical.node), self.layout(value)) else {
+            return Err(Bug::new("a value without layout is rearranged").into());
+        };
+        let (gathering, registers) = (Gathering::new(own, from), own.extent(Source::Register));
+        let sources = |replica: u32| (logical.op, self.sources(&gathering, replica, registers, value));
+        let operands = (0..self.replicas(logical.node)).map(sources);
+        out.extend(NodeBundle::spawn_all(world, copies(logical, operands)));
+        Ok(())
+    }
+
+    fn scan(&self, world: &mut World, logical: &LogicalNode, out: &mut Vec<Entity>) -> PassResult {
+        let Op::Scan(scan) = logical.op else { return Err(Bug::new("not a scan").into()) };
+        let first = out.len();
+        for replica in 0..self.replicas(logical.node) {
+            let pieces = self.scan_pieces(logical.node, replica, scan, &logical.operands, &out[first..])?;
+            let copy = copy(logical, logical.op, Operands(pieces));
+            out.push(copy.spawn(world, Expansion { replica, ..Expansion::of(logical.node) }));
+        }
+        Ok(())
     }
 
     /// Replicas of the values that a loop carries in front of a carried value.
@@ -404,14 +403,7 @@ impl Expander {
         Ok(before.copied().ok_or(Bug::new("a carried value that its loop does not have"))?)
     }
 
-    fn iterate(
-        &mut self,
-        world: &mut World,
-        node: Entity,
-        op: Op,
-        operands: &Operands,
-        origin: Origin,
-    ) -> Result<Entity, Diagnostic> {
+    fn iterate(&mut self, world: &mut World, logical: &LogicalNode) -> Result<Entity, Diagnostic> {
         let flatten = |expander: &Expander, values: &[Entity]| -> SmallVec<[Entity; 4]> {
             let count: u32 = values.iter().map(|&v| expander.replicas(v)).sum();
             let mut all = SmallVec::with_capacity(count as usize);
@@ -420,98 +412,79 @@ impl Expander {
             }
             all
         };
-        let inits = Operands(flatten(self, &operands.0));
-        let expansion = Expansion::of(node);
-        let copy = NodeBundle { operands: inits, ..NodeBundle::effect(op, origin) };
+        let inits = Operands(flatten(self, &logical.operands.0));
+        let expansion = Expansion::of(logical.node);
+        let copy = NodeBundle { operands: inits, ..NodeBundle::effect(logical.op, logical.origin) };
         let copy = self.spawn(world, copy, expansion);
-        self.begin(node);
+        self.begin(logical.node);
         self.copies.nodes.push(copy);
-        let body = self.region(world, node)?;
-        let yields = nodes::fact::<Yields>(world, node, "a loop that hands nothing on")?.clone();
+        let body = self.region(world, logical.node)?;
+        let yields = nodes::fact::<Yields>(world, logical.node, "a loop that hands nothing on")?.clone();
         let yields = Yields(flatten(self, &yields.0));
         world.entity_mut(copy).insert((Body(body), yields));
-        if op.walks().is_some() {
-            let trip = *nodes::fact::<Trip>(world, node, "a loop without trip count")?;
+        if logical.op.walks().is_some() {
+            let trip = *nodes::fact::<Trip>(world, logical.node, "a loop without trip count")?;
             world.entity_mut(copy).insert(trip);
         }
         Ok(copy)
     }
 
-    fn mma(
-        &mut self,
-        world: &mut World,
-        node: Entity,
-        op: Op,
-        operands: &Operands,
-        origin: Origin,
-        out: &mut Vec<Entity>,
-    ) -> PassResult {
-        let Some((&[lhs, rhs, acc], scales)) = operands.0.split_first_chunk() else {
-            return Err(Bug::new("an mma without three operands").into());
-        };
-        let Steps { mma, k, step_elements, side_by_side, k_replicas } = self.steps(world, op, operands)?;
-        let op = op.with_instruction(MmaChoice::Explicit(mma));
-        let ty = nodes::node(world, node)?.ty.clone();
-        let (left, right, result) = (self.layout_of(lhs)?, self.layout_of(rhs)?, self.layout_of(node)?);
-        let replicas = self.replicas(node);
+    fn mma(&mut self, world: &mut World, logical: &LogicalNode, out: &mut Vec<Entity>) -> PassResult {
+        let product = self.product(world, logical)?;
+        let Steps { mma, side_by_side, k_replicas, .. } = product.steps;
+        let op = logical.op.with_instruction(MmaChoice::Explicit(mma));
+        let replicas = self.replicas(logical.node);
+        let acc = logical.operands.at(2)?;
         let mut current: SmallVec<[Entity; 64]> =
-            (0..replicas).map(|replica| self.operand(node, replica, acc)).collect();
-        // Replicas of the factors: what the place in the tile says, and what the step along k adds.
-        let of_replica = |factor: &Layout, replica: u32| {
-            let coordinate =
-                |dim: Dim| if k.contains(&dim) { 0 } else { replica_coordinate(result, replica, dim) };
-            replica_at(factor, coordinate)
-        };
-        let factors: SmallVec<[[u32; 2]; 64]> =
-            (0..replicas).map(|r| [of_replica(left, r), of_replica(right, r)]).collect();
+            (0..replicas).map(|replica| self.operand(logical.node, replica, acc)).collect();
         let products = out.len();
-        // Scales lie along blocks of k, which neither the result nor its other dimensions have.
-        let mut of_scales: SmallVec<[ScalePieces; 2]> = SmallVec::new();
-        for &scale in scales {
-            let (layout, dims) = (self.layout_of(scale)?, &nodes::node(world, scale)?.ty.dims);
-            let block = dims.iter().copied().find(|dim| !ty.dims.contains(dim));
-            let block = block.ok_or(Bug::new("scales of no blocks"))?;
-            let row = |dim: Dim, r: u32| if dim == block { 0 } else { replica_coordinate(result, r, dim) };
-            let replicas = (0..replicas).map(|r| replica_at(layout, |dim| row(dim, r))).collect();
-            of_scales.push(ScalePieces { scale, layout, block, replicas });
-        }
         for step in 0..k_replicas * side_by_side {
-            let element = along(left, step / side_by_side, k[0]) * mma.held(0).elements;
-            let factor_slice = step % side_by_side * step_elements;
-            let [left, right] = [(left, 0), (right, 1)].map(|(layout, factor)| {
-                let along_k = element / mma.held(factor).elements;
-                replica_at(layout, |dim| if dim == k[factor] { along_k } else { 0 })
-            });
-            let block = element / SCALED_BLOCK;
-            let of_block = |pieces: &ScalePieces| {
-                replica_at(pieces.layout, |dim| if dim == pieces.block { block } else { 0 })
-            };
-            let next: SmallVec<[u32; 2]> = of_scales.iter().map(of_block).collect();
-            // Lanes hold consecutive scales of both factors.
-            let held = of_scales.first().map_or(1, |pieces| pieces.layout.extent(Source::Register));
-            let slice = if of_scales.is_empty() { factor_slice } else { block % held };
-            let products = (0..replicas).map(|replica| {
-                let [a, b] = factors[replica as usize];
-                let (a, b) = (self.copies.of(lhs, a + left), self.copies.of(rhs, b + right));
-                let expansion = Expansion { replica, slice, ..Expansion::of(node) };
-                let mut chained = Operands(smallvec![a, b, current[replica as usize]]);
-                chained.0.extend(of_scales.iter().zip(&next).map(|(pieces, next)| {
-                    self.copies.of(pieces.scale, pieces.replicas[replica as usize] + next)
-                }));
-                (NodeBundle { op, operands: chained, ty: ty.clone(), origin }, expansion)
+            let step = product.step(step);
+            let chained = (0..replicas).map(|replica| {
+                let operands = product.operands(&self.copies, replica, &step, current[replica as usize]);
+                let expansion = Expansion { replica, slice: step.slice, ..Expansion::of(logical.node) };
+                (copy(logical, op, operands), expansion)
             });
             let first = out.len();
-            out.extend(NodeBundle::spawn_all(world, products));
+            out.extend(NodeBundle::spawn_all(world, chained));
             current.copy_from_slice(&out[first..]);
         }
-        drop(of_scales);
+        drop(product);
         self.count += replicas * k_replicas * side_by_side;
         if mma.is_of_lanes() {
             read_late(world, out, products)?;
         }
-        self.begin(node);
+        self.begin(logical.node);
         self.copies.nodes.extend(current);
         Ok(())
+    }
+
+    /// The replicas of its operands that those of a product take.
+    fn product(&self, world: &World, logical: &LogicalNode) -> Result<ExpandedProduct<'_>, Diagnostic> {
+        let Some((&[lhs, rhs, _], scales)) = logical.operands.0.split_first_chunk() else {
+            return Err(Bug::new("an mma without three operands").into());
+        };
+        let steps = self.steps(world, logical.op, &logical.operands)?;
+        let (left, right, result) =
+            (self.layout_of(lhs)?, self.layout_of(rhs)?, self.layout_of(logical.node)?);
+        let of_replica = |factor: &Layout, replica: u32| {
+            let coordinate =
+                |dim: Dim| if steps.k.contains(&dim) { 0 } else { replica_coordinate(result, replica, dim) };
+            replica_at(factor, coordinate)
+        };
+        let replicas = 0..self.replicas(logical.node);
+        let of_factors = replicas.clone().map(|r| [of_replica(left, r), of_replica(right, r)]).collect();
+        // Scales lie along blocks of k, which neither the result nor its other dimensions have.
+        let mut of_scales: SmallVec<[ScalePieces; 2]> = SmallVec::new();
+        for &scale in scales {
+            let (layout, dims) = (self.layout_of(scale)?, &nodes::node(world, scale)?.ty.dims);
+            let block = dims.iter().copied().find(|dim| !logical.ty.dims.contains(dim));
+            let block = block.ok_or(Bug::new("scales of no blocks"))?;
+            let row = |dim: Dim, r: u32| if dim == block { 0 } else { replica_coordinate(result, r, dim) };
+            let replicas = replicas.clone().map(|r| replica_at(layout, |dim| row(dim, r))).collect();
+            of_scales.push(ScalePieces { scale, layout, block, replicas });
+        }
+        Ok(ExpandedProduct { steps, factors: [lhs, rhs], layouts: [left, right], of_factors, of_scales })
     }
 
     fn layout_of(&self, node: Entity) -> Result<&Layout, Diagnostic> {
@@ -537,6 +510,84 @@ impl Expander {
         let of_k = left.of_source(Source::Replica).filter(|mode| mode.dim == Some(k[0]));
         Ok(Steps { mma, k, step_elements, side_by_side, k_replicas: of_k.map(|mode| mode.extent).product() })
     }
+}
+
+/// A logical node while its copies are made.
+struct LogicalNode {
+    node: Entity,
+    op: Op,
+    operands: Operands,
+    ty: ValueType,
+    origin: Origin,
+}
+
+/// A node of the type and the place of a logical one.
+fn copy(logical: &LogicalNode, op: Op, operands: Operands) -> NodeBundle {
+    NodeBundle { op, operands, ty: logical.ty.clone(), origin: logical.origin }
+}
+
+/// The replicas of a node, with an operation and operands of each one's own.
+fn copies(
+    logical: &LogicalNode,
+    operands: impl ExactSizeIterator<Item = (Op, Operands)>,
+) -> impl ExactSizeIterator<Item = (NodeBundle, Expansion)> {
+    operands.enumerate().map(move |(replica, (op, operands))| {
+        (copy(logical, op, operands), Expansion { replica: replica as u32, ..Expansion::of(logical.node) })
+    })
+}
+
+/// The replicas of its operands that those of a product take: what the place in the tile says, and what the
+/// step along k adds.
+struct ExpandedProduct<'a> {
+    steps: Steps,
+    factors: [Entity; 2],
+    layouts: [&'a Layout; 2],
+    /// For each replica of the product those of the factors, at the first step.
+    of_factors: SmallVec<[[u32; 2]; 64]>,
+    of_scales: SmallVec<[ScalePieces<'a>; 2]>,
+}
+
+impl ExpandedProduct<'_> {
+    fn step(&self, step: u32) -> ProductStep {
+        let Steps { mma, k, step_elements, side_by_side, .. } = self.steps;
+        let element = along(self.layouts[0], step / side_by_side, k[0]) * mma.held(0).elements;
+        let factors = [0, 1].map(|factor| {
+            let along_k = element / mma.held(factor).elements;
+            replica_at(self.layouts[factor], |dim| if dim == k[factor] { along_k } else { 0 })
+        });
+        let block = element / SCALED_BLOCK;
+        let of_block = |pieces: &ScalePieces| {
+            replica_at(pieces.layout, |dim| if dim == pieces.block { block } else { 0 })
+        };
+        let slice = match self.of_scales.first() {
+            // Lanes hold consecutive scales of both factors.
+            Some(pieces) => block % pieces.layout.extent(Source::Register),
+            None => step % side_by_side * step_elements,
+        };
+        ProductStep { factors, scales: self.of_scales.iter().map(of_block).collect(), slice }
+    }
+
+    /// What a replica multiplies in a step, and the sum that it adds to.
+    fn operands(&self, copies: &ExpandedCopies, replica: u32, step: &ProductStep, sum: Entity) -> Operands {
+        let of_factor = self.of_factors[replica as usize];
+        let [a, b] = [0, 1].map(|at| copies.of(self.factors[at], of_factor[at] + step.factors[at]));
+        let mut operands = Operands(smallvec![a, b, sum]);
+        operands.0.extend(
+            self.of_scales
+                .iter()
+                .zip(&step.scales)
+                .map(|(pieces, next)| copies.of(pieces.scale, pieces.replicas[replica as usize] + next)),
+        );
+        operands
+    }
+}
+
+/// What a step along k adds to the replicas of the first step.
+struct ProductStep {
+    factors: [u32; 2],
+    scales: SmallVec<[u32; 2]>,
+    /// The part that its instructions take of what an operand holds.
+    slice: u32,
 }
 
 /// The scales of a factor.

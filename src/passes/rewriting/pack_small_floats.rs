@@ -16,7 +16,7 @@ use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
 
 use super::node_maker::NodeMaker;
-use super::small_float_codes::{decoded, encoded};
+use super::small_float_codes::{decoded, encoded, joined_word};
 use super::turned_units::{UnturnedFactor, turned_read};
 use crate::ir::access_flags::MemoryAccessFlags;
 use crate::ir::diagnostic::{Diagnostic, Location};
@@ -182,15 +182,9 @@ impl SmallFloatPacker {
         let seen = nodes::node(world, node)?;
         let (op, operands, ty) = (*seen.op, seen.operands.0.clone(), seen.ty.clone());
         if op.is_access() {
-            let memory = nodes::node(world, node)?.memory()?;
+            let memory = seen.memory()?;
             if let Some(PackedElements(elements)) = world.get::<PackedElements>(memory).cloned() {
-                let small = elements.dtype.and_then(SmallFloat::of);
-                let small = small.ok_or(Bug::new("packed elements of whole bytes"))?;
-                let row = self.row(world, &elements.dims, small.packing)?;
-                return match op.is_write() {
-                    true => self.write(world, node, &row, body),
-                    false => self.read(world, node, &row, body),
-                };
+                return self.access_packed(world, node, &elements, body);
             }
             if self.bytes.contains(memory) {
                 return self.access_bytes(world, node, body);
@@ -234,22 +228,49 @@ impl SmallFloatPacker {
                 self.become_codes(world, node, op, &operands)
             }
             (Op::Select, ..) => self.become_codes(world, node, op, &operands),
-            _ => {
-                let mut decoded = operands.clone();
-                for operand in &mut decoded {
-                    if self.codes.get(*operand).is_some() {
-                        *operand = self.decoded(world, node, *operand, body)?;
-                    }
-                }
-                let Some(small) = gives else {
-                    nodes::fact_mut::<Operands>(world, node, "a node without operands")?.0 = decoded;
-                    return Ok(());
-                };
-                let mut maker = self.maker(world, node, &ty.dims, &[])?;
-                let result = maker.made(op, &decoded, DType::F32);
-                body.extend(maker.new);
-                self.encode(world, node, result, small, body)
+            _ => self.compute(world, node, gives, body),
+        }
+    }
+
+    /// Lets a node compute with decoded operands, and encodes its result if it gives codes.
+    fn compute(
+        &mut self,
+        world: &mut World,
+        node: Entity,
+        gives: Option<SmallFloat>,
+        body: &mut Vec<Entity>,
+    ) -> PassResult {
+        let seen = nodes::node(world, node)?;
+        let (op, mut decoded, dims) = (*seen.op, seen.operands.0.clone(), seen.ty.dims.clone());
+        for operand in &mut decoded {
+            if self.codes.get(*operand).is_some() {
+                *operand = self.decoded(world, node, *operand, body)?;
             }
+        }
+        let Some(small) = gives else {
+            nodes::fact_mut::<Operands>(world, node, "a node without operands")?.0 = decoded;
+            return Ok(());
+        };
+        let mut maker = self.maker(world, node, &dims, &[])?;
+        let result = maker.made(op, &decoded, DType::F32);
+        body.extend(maker.new);
+        self.encode(world, node, result, small, body)
+    }
+
+    /// An access of a memory of packed elements.
+    fn access_packed(
+        &mut self,
+        world: &mut World,
+        node: Entity,
+        elements: &ValueType,
+        body: &mut Vec<Entity>,
+    ) -> PassResult {
+        let small = elements.dtype.and_then(SmallFloat::of);
+        let small = small.ok_or(Bug::new("packed elements of whole bytes"))?;
+        let row = self.row(world, &elements.dims, small.packing)?;
+        match nodes::op(world, node)?.is_write() {
+            true => self.write(world, node, &row, body),
+            false => self.read(world, node, &row, body),
         }
     }
 
@@ -652,20 +673,7 @@ impl SmallFloatPacker {
             None => maker.converted(Conversion::Cast, codes, DType::I8),
         };
         body.extend(maker.new);
-        // Where the first element of a word begins, before or at its first bit.
-        let mut shifts: SmallVec<[Entity; 6]> = SmallVec::new();
-        if let Some(words) = row.words {
-            let mut maker = self.maker(world, node, &SmallVec::from_slice(&[words]), &[])?;
-            let word = maker.index(words);
-            let first_bit = maker.with(BinaryOp::Mul, word, 32, DType::I32);
-            let before = maker.with(BinaryOp::Rem, first_bit, bits, DType::I32);
-            shifts.push(before);
-            for at in 1..WORD_ELEMENTS {
-                let place = maker.number(at * bits, DType::I32);
-                shifts.push(maker.binary(BinaryOp::Sub, place, before, DType::I32));
-            }
-            body.extend(maker.new);
-        }
+        let shifts = self.shifts(world, node, row, body)?;
         let mut maker = self.maker(world, node, &row.dims_of_words(&dims), &[])?;
         let mut operands = SmallVec::new();
         let mut coordinates: SmallVec<[SymExpr; 4]> = SmallVec::new();
@@ -696,29 +704,34 @@ impl SmallFloatPacker {
             maker.world.entity_mut(read).insert(Mapping(coordinates));
             maker.converted(Conversion::Cast, read, DType::I32)
         };
-        let mut word = element(&mut maker, 0);
-        match shifts.split_first() {
-            // Two halves of a byte.
-            None => {
-                let high = element(&mut maker, 1);
-                let low = maker.with(BinaryOp::And, word, 15, DType::I32);
-                let high = maker.with(BinaryOp::ShiftLeft, high, 4, DType::I32);
-                word = maker.binary(BinaryOp::Or, low, high, DType::I32);
-            }
-            Some((&before, after)) => {
-                let mask = (1 << bits) - 1;
-                word = maker.with(BinaryOp::And, word, mask, DType::I32);
-                word = maker.binary(BinaryOp::ShiftRight, word, before, DType::I32);
-                for (at, &shift) in (1..).zip(after) {
-                    let next = element(&mut maker, at);
-                    let next = maker.with(BinaryOp::And, next, mask, DType::I32);
-                    let next = maker.binary(BinaryOp::ShiftLeft, next, shift, DType::I32);
-                    word = maker.binary(BinaryOp::Or, word, next, DType::I32);
-                }
-            }
-        }
+        let word = joined_word(&mut maker, &shifts, bits, element);
         body.extend(maker.new);
         Ok(word)
+    }
+
+    /// By how much each element of a word is shifted, the first one, which begins before the word or at its
+    /// first bit, to the right; none where a unit is a byte.
+    fn shifts(
+        &self,
+        world: &mut World,
+        node: Entity,
+        row: &PackedRow,
+        body: &mut Vec<Entity>,
+    ) -> Result<SmallVec<[Entity; 6]>, Diagnostic> {
+        let mut shifts = SmallVec::new();
+        let Some(words) = row.words else { return Ok(shifts) };
+        let bits = i64::from(row.packing.bits());
+        let mut maker = self.maker(world, node, &SmallVec::from_slice(&[words]), &[])?;
+        let word = maker.index(words);
+        let first_bit = maker.with(BinaryOp::Mul, word, 32, DType::I32);
+        let before = maker.with(BinaryOp::Rem, first_bit, bits, DType::I32);
+        shifts.push(before);
+        for at in 1..WORD_ELEMENTS {
+            let place = maker.number(at * bits, DType::I32);
+            shifts.push(maker.binary(BinaryOp::Sub, place, before, DType::I32));
+        }
+        body.extend(maker.new);
+        Ok(shifts)
     }
 
     /// An access of an LDS buffer that has a byte for each element.

@@ -94,3 +94,30 @@ fn encoded_of(maker: &mut NodeMaker<'_>, value: Entity, of: &WideFloat, format: 
     let sign = maker.with(BinaryOp::ShiftRight, own, i64::from(bits.bits() - 1 - sign_bit), bits);
     [code, maker.with(BinaryOp::And, sign, 1 << sign_bit, bits)]
 }
+
+/// The word of elements of so many bits, each shifted to its place.
+pub(super) fn joined_word(
+    maker: &mut NodeMaker<'_>,
+    shifts: &[Entity],
+    bits: i64,
+    element: impl Fn(&mut NodeMaker<'_>, i64) -> Entity,
+) -> Entity {
+    let first = element(maker, 0);
+    // Two halves of a byte.
+    let Some((&before, after)) = shifts.split_first() else {
+        let high = element(maker, 1);
+        let low = maker.with(BinaryOp::And, first, 15, DType::I32);
+        let high = maker.with(BinaryOp::ShiftLeft, high, 4, DType::I32);
+        return maker.binary(BinaryOp::Or, low, high, DType::I32);
+    };
+    let mask = (1 << bits) - 1;
+    let word = maker.with(BinaryOp::And, first, mask, DType::I32);
+    let mut word = maker.binary(BinaryOp::ShiftRight, word, before, DType::I32);
+    for (at, &shift) in (1..).zip(after) {
+        let next = element(maker, at);
+        let next = maker.with(BinaryOp::And, next, mask, DType::I32);
+        let next = maker.binary(BinaryOp::ShiftLeft, next, shift, DType::I32);
+        word = maker.binary(BinaryOp::Or, word, next, DType::I32);
+    }
+    word
+}

@@ -17,9 +17,57 @@ impl ControlLayer<'_> {
     /// fit into `user_sgprs` after the pointer to the segment are already in registers.
     pub(crate) fn prologue(&mut self, arguments: &[Entity], user_sgprs: u32) -> Result<(), Diagnostic> {
         let geometry = self.kernel.geometry;
+        self.lay_out_arguments(arguments)?;
+        let room = user_sgprs.saturating_sub(FIRST_SGPR);
+        let fits = |end: u32| end / 4 <= room;
+        let preloaded =
+            self.emitter.out.arguments.iter().map(|slot| slot.end()).take_while(|&end| fits(end)).last();
+        self.emitter.out.preloaded_dwords = preloaded.unwrap_or(0) / 4;
+
+        // A kernel without arguments gets no pointer to them.
+        let kernarg = self.emitter.sgpr(2);
+        let mut next_sgpr = 0;
+        if self.emitter.out.kernarg_bytes > 0 {
+            self.fix(kernarg, Operand::sgpr(0));
+            next_sgpr = FIRST_SGPR + self.emitter.out.preloaded_dwords;
+        }
+        self.kernel.counts_workgroups = geometry.counts_workgroups() || geometry.persistent.is_some();
+        // Axes of which workgroups that share the grid need the numbers.
+        let wanted = [0, 1, 2].map(|axis| self.wants_number(axis));
+        let mut number = None;
+        if geometry.persistent.is_some() {
+            number = Some(self.workgroup_number(0, next_sgpr));
+        } else {
+            for axis in (0..3).filter(|&axis| wanted[axis as usize]) {
+                let id = self.workgroup_number(axis, next_sgpr);
+                self.workgroup[axis as usize] = id;
+                next_sgpr += 1;
+                if self.kernel.counts_workgroups {
+                    self.symbols.push((GridSymbol::Workgroup(axis).symbol(), id));
+                }
+            }
+        }
+        let thread = self.emitter.vgpr(1);
+        self.fix(thread, Operand::vgpr(0));
+        self.load_arguments(kernarg);
+        self.thread_position(thread);
+        if let Some(number) = number {
+            self.open_tiles(number, wanted)?;
+        }
+        for (axis, &place) in (0..).zip(&geometry.places) {
+            if self.spreads(axis) {
+                let place = self.scalar(place)?;
+                self.workgroup[axis as usize] = self.emitter.in_sgpr(place);
+            }
+        }
+        Ok(())
+    }
+
+    /// The places of the arguments in their segment: in the order of declaration, each aligned to its size,
+    /// as C compilers lay out the parameters of a kernel.
+    fn lay_out_arguments(&mut self, arguments: &[Entity]) -> Result<(), Diagnostic> {
+        let geometry = self.kernel.geometry;
         let mut offset: u32 = 0;
-        // In the order of declaration, each aligned to its size, as C compilers lay out the parameters of a
-        // kernel.
         for &argument in arguments {
             let slot = match self.kernel.nodes.get(argument).map(|node| *node.op) {
                 Ok(Op::Scalar) => {
@@ -36,63 +84,43 @@ impl ControlLayer<'_> {
             offset += 4;
         }
         self.emitter.out.kernarg_bytes = offset;
-        let room = user_sgprs.saturating_sub(FIRST_SGPR);
-        let fits = |end: u32| end / 4 <= room;
-        let preloaded =
-            self.emitter.out.arguments.iter().map(|slot| slot.end()).take_while(|&end| fits(end)).last();
-        self.emitter.out.preloaded_dwords = preloaded.unwrap_or(0) / 4;
+        Ok(())
+    }
 
-        // A kernel without arguments gets no pointer to them.
-        let kernarg = self.emitter.sgpr(2);
-        let mut next_sgpr = 0;
-        if offset > 0 {
-            self.fix(kernarg, Operand::sgpr(0));
-            next_sgpr = FIRST_SGPR + self.emitter.out.preloaded_dwords;
+    /// True if workgroups along an axis of the grid have different tiles.
+    fn spreads(&self, axis: u32) -> bool {
+        let mut dims = self.kernel.geometry.dims.values();
+        dims.any(|dim| dim.workgroup.is_some_and(|workgroup| workgroup.0 == axis))
+    }
+
+    /// True if the kernel needs the number that the hardware gives a workgroup along one of its axes.
+    fn wants_number(&self, axis: u32) -> bool {
+        let geometry = self.kernel.geometry;
+        let number = GridSymbol::Workgroup(axis).symbol();
+        let names = |expr| self.arena.symbols(expr).contains(&number);
+        let counted = || {
+            let chosen = geometry.dims.values().filter_map(|dim| dim.iterations);
+            chosen.flat_map(|(first, end)| [first, end]).any(names)
+        };
+        if self.kernel.counts_workgroups && counted() {
+            return true;
         }
-        self.kernel.counts_workgroups = geometry.counts_workgroups() || geometry.persistent.is_some();
-        let used = |axis| geometry.dims.values().any(|d| d.workgroup.is_some_and(|w| w.0 == axis));
-        // Axes of which workgroups that share the grid need the numbers.
-        let mut shared = [false; 3];
-        for axis in 0..3 {
-            let number = GridSymbol::Workgroup(axis);
-            let counted = || {
-                let number = number.symbol();
-                let chosen = geometry.dims.values().filter_map(|dim| dim.iterations);
-                let mut limits = chosen.flat_map(|(first, end)| [first, end]);
-                limits.any(|limit| self.arena.symbols(limit).contains(&number))
-            };
-            let counted = self.kernel.counts_workgroups && counted();
-            let wanted = counted
-                || match geometry.places.is_empty() {
-                    true => used(axis),
-                    false => {
-                        let number = number.symbol();
-                        let places = (0..).zip(&geometry.places).filter(|&(axis, _)| used(axis));
-                        places.into_iter().any(|(_, &place)| self.arena.symbols(place).contains(&number))
-                    }
-                };
-            if wanted && geometry.persistent.is_some() {
-                shared[axis as usize] = true;
-            } else if wanted {
-                let id = self.emitter.sgpr(1);
-                self.fix(id, Operand::sgpr(next_sgpr));
-                self.workgroup[axis as usize] = id;
-                self.emitter.out.workgroup_ids[axis as usize] = true;
-                next_sgpr += 1;
-                if self.kernel.counts_workgroups {
-                    self.symbols.push((number.symbol(), id));
-                }
-            }
+        match geometry.places.is_empty() {
+            true => self.spreads(axis),
+            false => (0..).zip(&geometry.places).any(|(axis, &place)| self.spreads(axis) && names(place)),
         }
-        let mut number = None;
-        if geometry.persistent.is_some() {
-            let id = self.emitter.sgpr(1);
-            self.fix(id, Operand::sgpr(next_sgpr));
-            self.emitter.out.workgroup_ids[0] = true;
-            number = Some(id);
-        }
-        let thread = self.emitter.vgpr(1);
-        self.fix(thread, Operand::vgpr(0));
+    }
+
+    /// The register in which the hardware puts the number of a workgroup along an axis.
+    fn workgroup_number(&mut self, axis: u32, sgpr: u32) -> Operand {
+        let id = self.emitter.sgpr(1);
+        self.fix(id, Operand::sgpr(sgpr));
+        self.emitter.out.workgroup_ids[axis as usize] = true;
+        id
+    }
+
+    fn load_arguments(&mut self, kernarg: Operand) {
+        let geometry = self.kernel.geometry;
         for at in 0..self.emitter.out.arguments.len() {
             match self.emitter.out.arguments[at] {
                 ArgumentSlot::Pointer { memory, offset } => {
@@ -118,15 +146,6 @@ impl ControlLayer<'_> {
                 }
             }
         }
-        self.thread_position(thread);
-        if let Some(number) = number {
-            self.open_tiles(number, shared)?;
-        }
-        for (axis, &place) in (0..).zip(&geometry.places).filter(|&(axis, _)| used(axis)) {
-            let place = self.scalar(place)?;
-            self.workgroup[axis as usize] = self.emitter.in_sgpr(place);
-        }
-        Ok(())
     }
 
     fn fix(&mut self, register: Operand, physical: Operand) {

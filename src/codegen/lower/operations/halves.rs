@@ -58,7 +58,7 @@ enum HalvesSource<'a> {
     Registers(Operand, Matching<'a>),
 }
 
-impl OperationLayer<'_> {
+impl<'a> OperationLayer<'a> {
     /// Computes both elements of each register at once where that can be done; false if it cannot.
     pub(super) fn in_halves(
         &mut self,
@@ -76,21 +76,7 @@ impl OperationLayer<'_> {
         }
         let mut sources: SmallVec<[HalvesSource; 3]> = SmallVec::new();
         for &operand in operands {
-            self.finish(operand);
-            sources.push(match *self.place(operand)? {
-                ValuePlace::Constant(bits) => {
-                    HalvesSource::Constant(self.in_vgpr(constant_register(bits, 0)))
-                }
-                ValuePlace::Registers(registers) => {
-                    HalvesSource::Registers(registers, self.matching(logical, operand)?)
-                }
-                ValuePlace::Scattered(_)
-                | ValuePlace::Uniform(_)
-                | ValuePlace::Comparison(_)
-                | ValuePlace::Flags(_) => {
-                    return Err(Diagnostic::bug("a scalar or a condition is used as a value of 16 bits"));
-                }
-            });
+            sources.push(self.source_of_halves(logical, operand)?);
         }
         if let HalvesCode::Packed(Opcode::VPkMinF16 | Opcode::VPkMaxF16, _) = code {
             self.emitter.out.float_extremum = true;
@@ -131,6 +117,24 @@ impl OperationLayer<'_> {
         }
         self.set_place(node, ValuePlace::Registers(value));
         Ok(true)
+    }
+
+    fn source_of_halves(&mut self, logical: Entity, operand: Entity) -> Result<HalvesSource<'a>, Diagnostic> {
+        self.finish(operand);
+        match *self.place(operand)? {
+            ValuePlace::Constant(bits) => {
+                Ok(HalvesSource::Constant(self.in_vgpr(constant_register(bits, 0))))
+            }
+            ValuePlace::Registers(registers) => {
+                Ok(HalvesSource::Registers(registers, self.matching(logical, operand)?))
+            }
+            ValuePlace::Scattered(_)
+            | ValuePlace::Uniform(_)
+            | ValuePlace::Comparison(_)
+            | ValuePlace::Flags(_) => {
+                Err(Diagnostic::bug("a scalar or a condition is used as a value of 16 bits"))
+            }
+        }
     }
 
     /// Two elements of a value in one register; if there is no second one, its half may hold anything.

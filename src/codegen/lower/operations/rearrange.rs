@@ -43,83 +43,101 @@ impl OperationLayer<'_> {
             return Ok(());
         }
         let gathering = Gathering::new(own, from);
-        let choices: SmallVec<[u32; 4]> = gathering.choices().collect();
-        let (mut moved, mut swapped) = (MovedRegisters::default(), SwappedRegisters::default());
-        // An element for one choice after the other.
-        let element = |lowering: &Self, register: u32, dword: u32| {
-            let place = gathering.place(expansion.replica, register);
-            let found = choices.iter().map(|&choice| {
-                let at = gathering.chosen(place, choice);
-                let byte = at.register * bytes + 4 * dword;
-                let source = lowering.dword(pieces, at, byte / 4)?;
-                let lanes = gathering.lanes(place, choice);
-                // Elements of one register come in one move.
-                let lanes = if bytes < 4 { lanes.of_all_lanes() } else { lanes };
-                Ok(ElementSource { register: source, byte: byte % 4, lanes })
-            });
-            found.collect::<Result<ByChoice<ElementSource>, Diagnostic>>()
+        let elements = GatheredElements {
+            choices: gathering.choices().collect(),
+            registers: own.extent(Source::Register),
+            gathering,
+            pieces,
+            replica: expansion.replica,
+            bytes,
         };
-        let (target, choosing) = (self.target, gathering.choosing());
-        let exchange = |parts: &[ElementSource]| {
-            let lanes: ByChoice<LaneMap> = parts.iter().map(|part| part.lanes).collect();
-            RowSwap::of(target, choosing, &lanes)
-        };
-        let registers = own.extent(Source::Register);
         let place = match bytes {
-            4 | 8 => {
-                let mut dwords: SmallVec<[Operand; 32]> = SmallVec::new();
-                for register in 0..registers {
-                    for dword in 0..bytes / 4 {
-                        let parts = element(self, register, dword)?;
-                        dwords.push(match (exchange(&parts), &parts[..]) {
-                            (Some(swap), [without, with]) => {
-                                self.swapped(&mut swapped, [without.register, with.register], swap)
-                            }
-                            _ => {
-                                let all = parts.iter().map(|part| part.moved(self, &mut moved).register);
-                                let all = all.collect();
-                                self.chosen_by_lane(all, choosing)
-                            }
-                        });
-                    }
-                    if bytes == 8 {
-                        self.pair_last(&mut dwords);
-                    }
-                }
-                let first = self.places.scattered.len() as u32;
-                self.places.scattered.extend(dwords);
-                ValuePlace::Scattered(first)
-            }
-            _ => {
-                let value = self.emitter.vgpr((registers * bytes).div_ceil(4));
-                let beside = 4 / bytes;
-                for at in 0..registers.div_ceil(beside) {
-                    let mut elements: SmallVec<[ByChoice<ElementSource>; 4]> = SmallVec::new();
-                    for register in (at * beside)..registers.min((at + 1) * beside) {
-                        elements.push(element(self, register, 0)?);
-                    }
-                    if let (Some(swap), [without, with]) = (exchange(&elements[0]), &elements[0][..])
-                        && fills_register(&elements, bytes)
-                    {
-                        let from = [without.register, with.register];
-                        let result = self.swapped(&mut swapped, from, swap);
-                        self.emitter.op(Opcode::VMovB32, &[value.offset(at), result]);
-                        continue;
-                    }
-                    let mut groups: ByChoice<NarrowGroup> =
-                        SmallVec::from_elem(NarrowGroup::new(), choices.len());
-                    for parts in &elements {
-                        for (group, part) in groups.iter_mut().zip(parts) {
-                            group.push(part.moved(self, &mut moved));
-                        }
-                    }
-                    self.packed_by_lane(&groups, choosing, bytes, value.offset(at));
-                }
-                ValuePlace::Registers(value)
-            }
+            4 | 8 => self.gathered_dwords(&elements)?,
+            _ => self.gathered_parts(&elements)?,
         };
         self.set_place(node, place);
         Ok(())
+    }
+
+    /// A register of an element, or the one that it is in: one source for each choice.
+    fn gathered(
+        &self,
+        of: &GatheredElements,
+        register: u32,
+        dword: u32,
+    ) -> Result<ByChoice<ElementSource>, Diagnostic> {
+        let place = of.gathering.place(of.replica, register);
+        let found = of.choices.iter().map(|&choice| {
+            let at = of.gathering.chosen(place, choice);
+            let byte = at.register * of.bytes + 4 * dword;
+            let source = self.dword(of.pieces, at, byte / 4)?;
+            let lanes = of.gathering.lanes(place, choice);
+            // Elements of one register come in one move.
+            let lanes = if of.bytes < 4 { lanes.of_all_lanes() } else { lanes };
+            Ok(ElementSource { register: source, byte: byte % 4, lanes })
+        });
+        found.collect()
+    }
+
+    /// The exchange of rows that brings a register from its two sources, if there is one.
+    fn exchange_of(&self, of: &GatheredElements, parts: &[ElementSource]) -> Option<RowSwap> {
+        let lanes: ByChoice<LaneMap> = parts.iter().map(|part| part.lanes).collect();
+        RowSwap::of(self.target, of.gathering.choosing(), &lanes)
+    }
+
+    /// Elements that fill registers.
+    fn gathered_dwords(&mut self, of: &GatheredElements) -> Result<ValuePlace, Diagnostic> {
+        let (mut moved, mut swapped) = (MovedRegisters::default(), SwappedRegisters::default());
+        let mut dwords: SmallVec<[Operand; 32]> = SmallVec::new();
+        for register in 0..of.registers {
+            for dword in 0..of.bytes / 4 {
+                let parts = self.gathered(of, register, dword)?;
+                dwords.push(match (self.exchange_of(of, &parts), &parts[..]) {
+                    (Some(swap), [without, with]) => {
+                        self.swapped(&mut swapped, [without.register, with.register], swap)
+                    }
+                    _ => {
+                        let all = parts.iter().map(|part| part.moved(self, &mut moved).register);
+                        let all = all.collect();
+                        self.chosen_by_lane(all, of.gathering.choosing())
+                    }
+                });
+            }
+            if of.bytes == 8 {
+                self.pair_last(&mut dwords);
+            }
+        }
+        let first = self.places.scattered.len() as u32;
+        self.places.scattered.extend(dwords);
+        Ok(ValuePlace::Scattered(first))
+    }
+
+    /// Elements that share registers.
+    fn gathered_parts(&mut self, of: &GatheredElements) -> Result<ValuePlace, Diagnostic> {
+        let (mut moved, mut swapped) = (MovedRegisters::default(), SwappedRegisters::default());
+        let value = self.emitter.vgpr((of.registers * of.bytes).div_ceil(4));
+        let beside = 4 / of.bytes;
+        for at in 0..of.registers.div_ceil(beside) {
+            let mut elements: SmallVec<[ByChoice<ElementSource>; 4]> = SmallVec::new();
+            for register in (at * beside)..of.registers.min((at + 1) * beside) {
+                elements.push(self.gathered(of, register, 0)?);
+            }
+            if let (Some(swap), [without, with]) = (self.exchange_of(of, &elements[0]), &elements[0][..])
+                && fills_register(&elements, of.bytes)
+            {
+                let result = self.swapped(&mut swapped, [without.register, with.register], swap);
+                self.emitter.op(Opcode::VMovB32, &[value.offset(at), result]);
+                continue;
+            }
+            let mut groups: ByChoice<NarrowGroup> = SmallVec::from_elem(NarrowGroup::new(), of.choices.len());
+            for parts in &elements {
+                for (group, part) in groups.iter_mut().zip(parts) {
+                    group.push(part.moved(self, &mut moved));
+                }
+            }
+            self.packed_by_lane(&groups, of.gathering.choosing(), of.bytes, value.offset(at));
+        }
+        Ok(ValuePlace::Registers(value))
     }
 
     /// Brings the halves of an element of 64 bits, the last two, side by side if they are apart.
@@ -237,6 +255,18 @@ fn fills_register(elements: &[ByChoice<ElementSource>], bytes: u32) -> bool {
                 part.byte == at * bytes && part.register == first.register && part.lanes == first.lanes
             })
         })
+}
+
+/// The elements of one replica of a value, and where they are gathered from.
+struct GatheredElements<'a> {
+    gathering: Gathering<'a>,
+    choices: SmallVec<[u32; 4]>,
+    /// The pieces of the value that has them.
+    pieces: &'a [Entity],
+    replica: u32,
+    /// Elements of a lane, and the bytes of each.
+    registers: u32,
+    bytes: u32,
 }
 
 /// Elements that are to share a register.

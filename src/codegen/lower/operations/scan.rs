@@ -40,7 +40,6 @@ impl OperationLayer<'_> {
         scan: Scan,
         operands: &[Entity],
     ) -> Result<(), Diagnostic> {
-        let world = self.kernel.world;
         let (&piece, before) = operands.split_first().ok_or_else(|| Diagnostic::bug("a scan of nothing"))?;
         let dtype = self.logical_dtype(piece)?;
         if dtype.bytes() < 4 {
@@ -48,14 +47,10 @@ impl OperationLayer<'_> {
         }
         let width = dtype.bytes() / 4;
         let missing = || Diagnostic::bug("a scan without layout".to_string());
-        let layout = &world.get::<Placement>(expansion.logical).ok_or_else(missing)?.0;
+        let layout = &self.kernel.world.get::<Placement>(expansion.logical).ok_or_else(missing)?.0;
         let place = Place { replica: expansion.replica, ..Place::default() };
         let is_first = layout.coordinate(scan.dim, place) == 0;
-        let start = match (dtype.is_float(), dtype.bits()) {
-            (true, 64) => Scalar::Const(scan.op.start().to_bits() as i64),
-            (true, _) => Scalar::Const(i64::from((scan.op.start() as f32).to_bits())),
-            (false, _) => Scalar::ZERO,
-        };
+        let start = start_of(scan.op, dtype);
         let bits = layout.lane_bits(scan.dim);
         let by_rows = layout.scans_rows(scan.dim) && dtype.bits() == 32;
         let masks = if by_rows { SmallVec::new() } else { self.lane_masks(bits) };
@@ -76,14 +71,7 @@ impl OperationLayer<'_> {
                 }
                 (true, None) => None,
             };
-            let mut sums: SmallVec<[Scalar; 16]> = SmallVec::new();
-            for &register in &group {
-                let element = self.element(piece, register, dtype)?;
-                sums.push(match sums.last() {
-                    None => Scalar::Reg(self.in_vectors(element, dtype)),
-                    Some(&sum) => Scalar::Reg(self.add(sum, element, dtype)?),
-                });
-            }
+            let sums = self.running_sums(piece, &group, dtype)?;
             let last = *sums.last().ok_or_else(|| Diagnostic::bug("a scan of nothing"))?;
             let lanes = match by_rows {
                 true => Some(Scalar::Reg(self.sums_before_lane_by_rows(last, start, bits, dtype)?)),
@@ -93,25 +81,8 @@ impl OperationLayer<'_> {
                 (Some(lanes), Some(carry)) => Some(Scalar::Reg(self.add(carry, lanes, dtype)?)),
                 (lanes, carry) => lanes.or(carry),
             };
-            match scan.op {
-                ScanOp::Inclusive => {
-                    for (&register, &sum) in group.iter().zip(&sums) {
-                        let sum = match base {
-                            Some(base) => Scalar::Reg(self.add(base, sum, dtype)?),
-                            None => sum,
-                        };
-                        results[register as usize] = Some(self.in_vectors(sum, dtype));
-                    }
-                }
-                ScanOp::Exclusive => {
-                    let base = base.unwrap_or(start);
-                    let base = self.in_vectors(base, dtype);
-                    results[group[0] as usize] = Some(base);
-                    let base = Scalar::Reg(base);
-                    for (&register, &sum) in group[1..].iter().zip(&sums) {
-                        results[register as usize] = Some(self.add(base, sum, dtype)?);
-                    }
-                }
+            for (register, sum) in group.into_iter().zip(self.with_base(scan.op, &sums, base, dtype)?) {
+                results[register as usize] = Some(sum);
             }
         }
         let value = self.emitter.vgpr(width * registers);
@@ -123,8 +94,56 @@ impl OperationLayer<'_> {
         Ok(())
     }
 
+    /// The results of registers whose sums in a lane are `sums`, with what comes before the lane.
+    fn with_base(
+        &mut self,
+        op: ScanOp,
+        sums: &[Scalar],
+        base: Option<Scalar>,
+        dtype: DType,
+    ) -> Result<SmallVec<[Operand; 16]>, Diagnostic> {
+        let mut results = SmallVec::new();
+        match op {
+            ScanOp::Inclusive => {
+                for &sum in sums {
+                    let sum = match base {
+                        Some(base) => Scalar::Reg(self.add(base, sum, dtype)?),
+                        None => sum,
+                    };
+                    results.push(self.in_vectors(sum, dtype));
+                }
+            }
+            ScanOp::Exclusive => {
+                let base = self.in_vectors(base.unwrap_or(start_of(op, dtype)), dtype);
+                results.push(base);
+                for &sum in &sums[..sums.len() - 1] {
+                    results.push(self.add(Scalar::Reg(base), sum, dtype)?);
+                }
+            }
+        }
+        Ok(results)
+    }
+
     pub(crate) fn add(&mut self, a: Scalar, b: Scalar, dtype: DType) -> Result<Operand, Diagnostic> {
         self.join(ReductionOp::Sum, a, b, dtype)
+    }
+
+    /// The sums of what a lane holds, one element after the other.
+    fn running_sums(
+        &mut self,
+        piece: Entity,
+        group: &ScannedRegisters,
+        dtype: DType,
+    ) -> Result<SmallVec<[Scalar; 16]>, Diagnostic> {
+        let mut sums: SmallVec<[Scalar; 16]> = SmallVec::new();
+        for &register in group {
+            let element = self.element(piece, register, dtype)?;
+            sums.push(match sums.last() {
+                None => Scalar::Reg(self.in_vectors(element, dtype)),
+                Some(&sum) => Scalar::Reg(self.add(sum, element, dtype)?),
+            });
+        }
+        Ok(sums)
     }
 
     /// The lanes in which a bit of the lane number is set, for each of `bits`.
@@ -343,5 +362,14 @@ impl OperationLayer<'_> {
             before = Some(self.chosen_sum(mask, sum, otherwise, dtype));
         }
         Ok(Scalar::Reg(before.unwrap_or(none)))
+    }
+}
+
+/// What a scan starts from.
+fn start_of(op: ScanOp, dtype: DType) -> Scalar {
+    match (dtype.is_float(), dtype.bits()) {
+        (true, 64) => Scalar::Const(op.start().to_bits() as i64),
+        (true, _) => Scalar::Const(i64::from((op.start() as f32).to_bits())),
+        (false, _) => Scalar::ZERO,
     }
 }

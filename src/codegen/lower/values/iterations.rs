@@ -32,15 +32,9 @@ pub(crate) struct OpenLoop {
     pub(crate) single: bool,
     /// True for the region around the steady state of a pipelined loop.
     pub(crate) pipeline: bool,
-    /// How that loop ends.
-    drain: Drain,
     /// First tile.
     pub(crate) start: Scalar,
-    first_tile: Expr,
-    /// Tiles from one iteration to the next.
-    tiles: u32,
-    /// Its tiles; for a pipeline, those of its steady state.
-    trip: Trip,
+    iterations: LoopIterations,
     /// Iterations of one trip.
     pub(crate) per_trip: u32,
     /// Scalar offsets that advance with it.
@@ -55,6 +49,17 @@ pub(crate) struct OpenLoop {
     number: Option<Operand>,
     /// Scalar offsets of iterations around the steady state.
     pub(crate) fixed: SmallVec<[(Entity, Iteration, Operand); 4]>,
+}
+
+/// Which tiles the iterations of a loop take.
+#[derive(Clone, Debug)]
+struct LoopIterations {
+    first_tile: Expr,
+    /// Tiles from one iteration to the next.
+    step: u32,
+    /// The iterations; for a pipeline, those of its steady state, and how that ends.
+    trip: Trip,
+    drain: Drain,
 }
 
 /// A scalar offset that a loop advances.
@@ -88,16 +93,13 @@ pub(super) struct LoopCopy {
 }
 
 impl OpenLoop {
-    fn new(axis: Dim, (first_tile, tiles): (Expr, u32), start: Scalar, trip: Trip) -> OpenLoop {
+    fn new(axis: Dim, start: Scalar, iterations: LoopIterations) -> OpenLoop {
         OpenLoop {
             axis,
             single: false,
             pipeline: false,
-            drain: Drain::Epilogue,
             start,
-            first_tile,
-            tiles,
-            trip,
+            iterations,
             per_trip: 1,
             offsets: SmallVec::new(),
             has_mapped: false,
@@ -110,12 +112,12 @@ impl OpenLoop {
 
     /// Number of the first tile.
     pub(crate) fn first_tile(&self) -> Expr {
-        self.first_tile
+        self.iterations.first_tile
     }
 
     /// Tiles that lie so many iterations ahead.
     fn tiles_ahead(&self, iterations: u32) -> Scalar {
-        Scalar::Const(i64::from(iterations) * i64::from(self.tiles))
+        Scalar::Const(i64::from(iterations) * i64::from(self.iterations.step))
     }
 
     fn offset_of(&self, memory: Entity, ahead: u32) -> Option<Operand> {
@@ -156,7 +158,9 @@ impl ValueLayer<'_> {
     pub(crate) fn open_loop(&mut self, axis: Dim, trip: Trip) -> Result<OpenLoop, Diagnostic> {
         let first = self.tile_of(axis, trip.start)?;
         let start = self.scalar(first)?;
-        Ok(OpenLoop::new(axis, (first, self.kernel.geometry.dim(axis).tiles_per_iteration()), start, trip))
+        let step = self.kernel.geometry.dim(axis).tiles_per_iteration();
+        let iterations = LoopIterations { first_tile: first, step, trip, drain: Drain::Epilogue };
+        Ok(OpenLoop::new(axis, start, iterations))
     }
 
     /// The region of a pipelined loop whose steady state has the iterations `trip`.
@@ -166,7 +170,10 @@ impl ValueLayer<'_> {
         trip: Trip,
         drain: Drain,
     ) -> Result<OpenLoop, Diagnostic> {
-        Ok(OpenLoop { pipeline: true, drain, ..self.open_loop(axis, trip)? })
+        let mut open = self.open_loop(axis, trip)?;
+        open.pipeline = true;
+        open.iterations.drain = drain;
+        Ok(open)
     }
 
     /// The number of the tile that an iteration of a loop over `axis` takes.
@@ -225,8 +232,9 @@ impl ValueLayer<'_> {
     ) -> Result<(Operand, Option<Scalar>), Diagnostic> {
         let first = self.emitter.add(open.start, open.tiles_ahead(ahead));
         let (mut first, mut last) = (of_tile(self, first), None);
-        let around = self.loops.last().filter(|around| around.drain == Drain::Loop);
-        if let Some(end) = around.filter(|_| ahead >= open.per_trip).map(|around| around.trip.end) {
+        let around = self.loops.last().filter(|around| around.iterations.drain == Drain::Loop);
+        if let Some(end) = around.filter(|_| ahead >= open.per_trip).map(|around| around.iterations.trip.end)
+        {
             let tile = self.last_tile(open.axis, end)?;
             let end = of_tile(self, tile);
             first = self.least(first, end);
@@ -468,7 +476,7 @@ impl ValueLayer<'_> {
             }
         }
         for (copies, stride, ahead) in used {
-            let first = self.copy_number(open.trip.start, ahead, copies)?;
+            let first = self.copy_number(open.iterations.trip.start, ahead, copies)?;
             let first = self.emitter.mul(first, Scalar::Const(i64::from(stride)));
             let turn = open.per_trip % copies;
             let place = match turn {
@@ -545,9 +553,9 @@ impl ValueLayer<'_> {
         let around = self.loops.iter().rev().find(|open| open.pipeline);
         match iteration.base {
             Base::Written => None,
-            Base::Trip => self.loops.last().filter(|open| open.single).map(|open| open.trip.start),
-            Base::Start => around.map(|open| open.trip.start),
-            Base::End => around.map(|open| open.trip.end),
+            Base::Trip => self.loops.last().filter(|open| open.single).map(|open| open.iterations.trip.start),
+            Base::Start => around.map(|open| open.iterations.trip.start),
+            Base::End => around.map(|open| open.iterations.trip.end),
         }
     }
 
@@ -557,8 +565,8 @@ impl ValueLayer<'_> {
         let ahead = self.arena.int(i64::from(ahead));
         let mut number = self.arena.add(base, ahead).map_err(Self::trip_error)?;
         let around = self.loops.iter().rev().find(|open| open.pipeline);
-        if let Some(around) = around.filter(|around| around.drain == Drain::Loop) {
-            let (end, one) = (around.trip.end, self.arena.int(1));
+        if let Some(around) = around.filter(|around| around.iterations.drain == Drain::Loop) {
+            let (end, one) = (around.iterations.trip.end, self.arena.int(1));
             let last = self.arena.sub(end, one).map_err(Self::trip_error)?;
             number = self.arena.min(number, last).map_err(Self::trip_error)?;
         }

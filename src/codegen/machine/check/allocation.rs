@@ -419,18 +419,35 @@ impl<'a> AllocationChecker<'a> {
                 fault(format!("`{after}` reads an implicit register that was overwritten"));
             }
         }
+        if let Err(message) = self.image_results(before, after, state) {
+            fault(message);
+        }
+        for number in view.writes().filter(implicit).flat_map(|r| r.first as usize..r.end as usize) {
+            let value = self.first_physical + number;
+            self.forget_xors(value, state, ALL);
+            state.renew(value, ALL, true);
+            state.overwrite(number as u32, ALL);
+            state.set(value, number as u32, ALL);
+        }
+        if view.writes_register(EXEC) || view.writes_register(EXEC + 1) {
+            let switches_all_on =
+                after.op == Opcode::SMovB64 && Some(after.operands[1]) == Operand::inline_integer(-1);
+            state.change_exec(!switches_all_on);
+        }
+    }
+
+    /// What an instruction writes by its operands.
+    fn image_results(&self, before: &Inst, after: &Inst, state: &mut AllocationState) -> Result<(), String> {
         // Moves: by name and by place.
         if self.move_by_name(before, state) {
-            if let Err(message) = self.transfer_move(after, state) {
-                fault(message);
-            }
+            self.transfer_move(after, state)?;
             for (part, value) in self.values(before, 0).enumerate() {
                 let location = after.operands[0].number().unwrap_or(0) + part as u32;
                 let kept = state.lanes(value, location);
                 state.set(value, location, kept | self.cover(after, state, location));
             }
         } else {
-            for index in 0..info.operands.len() {
+            for index in 0..after.op.info().operands.len() {
                 let Some(number) = after.operands[index].number().filter(|_| after.role(index) != Role::Use)
                 else {
                     continue;
@@ -446,18 +463,7 @@ impl<'a> AllocationChecker<'a> {
             }
             self.note_xor(before, state);
         }
-        for number in view.writes().filter(implicit).flat_map(|r| r.first as usize..r.end as usize) {
-            let value = self.first_physical + number;
-            self.forget_xors(value, state, ALL);
-            state.renew(value, ALL, true);
-            state.overwrite(number as u32, ALL);
-            state.set(value, number as u32, ALL);
-        }
-        if view.writes_register(EXEC) || view.writes_register(EXEC + 1) {
-            let switches_all_on =
-                after.op == Opcode::SMovB64 && Some(after.operands[1]) == Operand::inline_integer(-1);
-            state.change_exec(!switches_all_on);
-        }
+        Ok(())
     }
 
     /// An instruction that the allocator has inserted: it must move something.

@@ -150,7 +150,18 @@ impl WaitChecker<'_> {
             let waits = next.is_some_and(|n| n.op.info().meaning == Meaning::Wait && n.imm & 0xcf7f == 0);
             fault(!waits, "no full wait follows");
         }
+        self.registers_in_flight(view, state, &mut fault);
+        self.faults.extend(faults);
+        self.issue(index, state);
+    }
 
+    /// Registers that instructions under way still write or read.
+    fn registers_in_flight(
+        &self,
+        view: &InstructionView,
+        state: &InFlight,
+        fault: &mut impl FnMut(bool, &str),
+    ) {
         let all = state.vm.iter().map(|&other| (other, true));
         for (other, vm) in all.chain(state.lgkm.iter().map(|&other| (other, false))) {
             let earlier = &self.views[other][0];
@@ -168,8 +179,6 @@ impl WaitChecker<'_> {
             let overwritten = read.any(|r| view.writes().any(|w| w.meets(r)));
             fault(overwritten, "a register that the global data share or an export may still read");
         }
-        self.faults.extend(faults);
-        self.issue(index, state);
     }
 
     fn issue(&self, index: InstId, state: &mut InFlight) {

@@ -123,11 +123,6 @@ impl<'a> Machine<'a> {
         Ok(first)
     }
 
-    /// A fact about an access: about the logical node, if it is a piece of one.
-    pub(super) fn fact<C: Component>(&self, node: Entity) -> Option<&'a C> {
-        self.world.get::<C>(self.logical(node))
-    }
-
     /// How a tile lies in LDS: as passes have arranged it or, before that, dense.
     pub(super) fn buffer(&self, allocation: Entity) -> Result<Cow<'a, LdsBuffer>, Diagnostic> {
         if let Some(buffer) = self.world.get::<LdsBuffer>(allocation) {

@@ -24,6 +24,11 @@ impl Fragment {
         (self.replicas * LANES * self.registers) as usize
     }
 
+    /// The places of its elements in a wave, in their order.
+    pub(super) fn places(&self, wave: u32) -> impl Iterator<Item = Place> + use<> {
+        places(self.first, self.replicas, self.registers, wave)
+    }
+
     /// Index of an element.
     pub(super) fn at(&self, replica: u32, lane: u32, register: u32) -> Option<usize> {
         let replica = if self.replicas == 1 { 0 } else { replica.checked_sub(self.first)? };

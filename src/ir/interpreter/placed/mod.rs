@@ -7,7 +7,9 @@
 //!   parts of it
 //! - `address`: which element of a memory, and which byte of LDS, a place is
 //! - `lds`: the memory of a workgroup, and who touched it since the last barrier
+//! - `held`: what a wave holds of a node, and how others see it
 //! - `operate`: what one node does in one wave
+//! - `product`: products of whole tiles, and single matrix instructions
 //! - `rearrange`: elements that change places within a wave
 //! - `reduce`: reductions, which may look at all waves
 //!
@@ -23,9 +25,11 @@
 
 mod address;
 mod fragment;
+mod held;
 mod lds;
 mod mapped;
 mod operate;
+mod product;
 mod rearrange;
 mod reduce;
 mod scan;
@@ -79,12 +83,18 @@ struct Machine<'a> {
     running: Vec<(Symbol, i64)>,
     /// The numbers that the hardware gives the workgroup that runs.
     numbers: [u32; 3],
-    /// What the workgroup has set symbols of iterations to, one after the other, as far as that is known, and
-    /// how many of them the list of steps has come to.
-    set: Vec<i64>,
-    reached: usize,
+    set: SetValues,
     /// `while` loops around the step that is listed.
     whiles: u32,
+}
+
+/// What a workgroup has set symbols of iterations to.
+#[derive(Default)]
+struct SetValues {
+    /// One after the other, as far as they are known.
+    values: Vec<i64>,
+    /// How many of them the list of steps has come to.
+    reached: usize,
     /// The value that a symbol is set to which is not known yet: the list of steps ends there.
     unknown: Option<Entity>,
 }
@@ -130,10 +140,8 @@ pub(super) fn run(
         frames: Vec::new(),
         running: Vec::new(),
         numbers: [0; 3],
-        set: Vec::new(),
-        reached: 0,
+        set: SetValues::default(),
         whiles: 0,
-        unknown: None,
     };
     machine.bind(inputs)?;
     let mut steps = machine.trace()?;
@@ -225,17 +233,17 @@ impl<'a> Machine<'a> {
     /// The steps of a workgroup. As long as a loop depends on a value that is not known, the steps up to
     /// there are taken for that value alone.
     fn steps_of(&mut self, id: [u32; MAX_AXES]) -> Result<Vec<TraceStep>, Diagnostic> {
-        self.set.clear();
+        self.set.values.clear();
         loop {
             let steps = self.trace()?;
-            let Some(value) = self.unknown else { return Ok(steps) };
+            let Some(value) = self.set.unknown else { return Ok(steps) };
             let before = self.memories.clone();
             let waves = self.workgroup(id, &steps)?;
             self.memories = before;
             // Under a condition that does not hold there is none, and no loop that depends on it.
             let value = waves.first().and_then(|wave| wave.values[value].as_ref()?.bits.first().copied());
             let (least, most) = SCALARS_OF_ITERATIONS.into_inner();
-            self.set.push(i64::from(value.unwrap_or(0) as u32 as i32).clamp(least, most));
+            self.set.values.push(i64::from(value.unwrap_or(0) as u32 as i32).clamp(least, most));
         }
     }
 

@@ -5,7 +5,7 @@ use bevy_ecs::prelude::*;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use super::fragment::{Fragment, places};
+use super::fragment::Fragment;
 use super::{Machine, PlacedWave, bug};
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::node::Operands;
@@ -19,14 +19,14 @@ impl Machine<'_> {
         let mut found: FxHashMap<SmallVec<[u32; 4]>, (u64, bool)> = FxHashMap::default();
         for &piece in pieces {
             let fragment = self.value(piece, wave)?;
-            let all = places(fragment.first, fragment.replicas, fragment.registers, wave.number);
+            let all = fragment.places(wave.number);
             for (at, place) in all.enumerate() {
                 let coordinates = dims.iter().map(|&dim| from.coordinate(dim, place)).collect();
                 found.insert(coordinates, (fragment.bits[at], fragment.defined[at]));
             }
         }
         let mut result = self.empty(node, &own)?;
-        for place in places(result.first, result.replicas, result.registers, wave.number) {
+        for place in result.places(wave.number) {
             let coordinates: SmallVec<[u32; 4]> =
                 dims.iter().map(|&dim| own.coordinate(dim, place)).collect();
             let (bits, defined) =

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 use super::super::reduce::{Fold, reduce};
 use super::super::tensor::{bits_of, data_of};
-use super::fragment::{Fragment, places};
+use super::fragment::Fragment;
 use super::{Machine, PlacedWave, RunningGroup, bug};
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::facts::FoldsMasked;
@@ -46,7 +46,7 @@ impl Machine<'_> {
         for wave in waves.iter().filter(|wave| reduction.parts.is_none() || wave.number == number) {
             for &piece in pieces {
                 let fragment = self.value(piece, wave)?;
-                let all = places(fragment.first, fragment.replicas, fragment.registers, wave.number);
+                let all = fragment.places(wave.number);
                 for (at, place) in all.enumerate() {
                     let along = from.coordinate(reduction.dim, place);
                     if i64::from(along) >= end {
@@ -60,7 +60,7 @@ impl Machine<'_> {
             }
         }
         let mut result = self.empty(node, &own)?;
-        for place in places(result.first, result.replicas, result.registers, number) {
+        for place in result.places(number) {
             let kept: Kept = dims.iter().map(|&dim| own.coordinate(dim, place)).chain(part(place)).collect();
             // A wave whose part lies outside folds nothing.
             let elements = found.entry(kept).or_default();

@@ -7,11 +7,12 @@ use std::collections::BTreeMap;
 use super::super::reduce::Fold;
 use super::super::scan::sum_up;
 use super::super::tensor::{bits_of, data_of};
-use super::fragment::{Fragment, places};
+use super::fragment::Fragment;
 use super::{Machine, PlacedWave, bug};
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::layout::{Dim, Layout, Place, Source};
 use crate::ir::node::*;
+use crate::ir::types::DType;
 
 /// Coordinates along the dimensions that are not scanned.
 type LineCoordinates = SmallVec<[u32; 4]>;
@@ -55,37 +56,21 @@ impl Machine<'_> {
             }
         }
         let part = self.wave_digit(&own, scan.dim, number);
+        let dtype = self.get::<ValueType>(node)?.dtype.ok_or_else(|| bug("a value without dtype"))?;
         let mut summed: BTreeMap<LineCoordinates, ScannedLine> = BTreeMap::default();
         for (kept, line) in &lines {
-            let mut elements: Vec<(u64, bool)> = Vec::new();
+            let mut before: Vec<(u64, bool)> = Vec::new();
             for lines in &preceding {
                 let line = lines.get(kept).ok_or_else(|| bug("a scan that does not go on"))?;
                 match goes_on {
-                    true => elements.extend(line.values().next_back()),
-                    false => elements.extend(line.range(..part).map(|element| element.1)),
+                    true => before.extend(line.values().next_back()),
+                    false => before.extend(line.range(..part).map(|element| element.1)),
                 }
             }
-            let skipped = elements.len();
-            elements.extend(line.values());
-            let bits: Vec<u64> = elements.iter().map(|element| element.0).collect();
-            let fold = Fold { outer: 1, extent: bits.len(), taken: bits.len(), inner: 1 };
-            let dtype = self.get::<ValueType>(node)?.dtype.ok_or_else(|| bug("a value without dtype"))?;
-            let sums = sum_up(scan.op, &data_of(dtype, &bits), fold).map_err(Diagnostic::invalid)?;
-            let mut defined = true;
-            let mut flags: Vec<bool> = Vec::new();
-            for element in &elements {
-                let before = defined;
-                defined &= element.1;
-                flags.push(match scan.op {
-                    ScanOp::Inclusive => defined,
-                    ScanOp::Exclusive => before,
-                });
-            }
-            let sums = bits_of(&sums).into_iter().zip(flags).skip(skipped);
-            summed.insert(kept.clone(), line.keys().copied().zip(sums).collect());
+            summed.insert(kept.clone(), sums_of_line(scan.op, dtype, before, line)?);
         }
         let mut result = self.empty(node, &own)?;
-        for place in places(result.first, result.replicas, result.registers, number) {
+        for place in result.places(number) {
             let kept: LineCoordinates = dims.iter().map(|&dim| own.coordinate(dim, place)).collect();
             let along = own.coordinate(scan.dim, place);
             let element = summed.get(&kept).and_then(|line| line.get(&along));
@@ -107,7 +92,7 @@ impl Machine<'_> {
         lines: &mut BTreeMap<LineCoordinates, ScannedLine>,
     ) -> Result<(), Diagnostic> {
         let fragment = self.value(value, wave)?;
-        let all = places(fragment.first, fragment.replicas, fragment.registers, wave.number);
+        let all = fragment.places(wave.number);
         for (at, place) in all.enumerate() {
             let kept = dims.iter().map(|&dim| layout.coordinate(dim, place)).collect();
             let element = (fragment.bits[at], fragment.defined[at]);
@@ -127,4 +112,29 @@ impl Machine<'_> {
         }
         0
     }
+}
+
+/// The sums of a line, whose first one starts from the elements before it.
+fn sums_of_line(
+    op: ScanOp,
+    dtype: DType,
+    before: Vec<(u64, bool)>,
+    line: &ScannedLine,
+) -> Result<ScannedLine, Diagnostic> {
+    let skipped = before.len();
+    let elements = before.into_iter().chain(line.values().copied());
+    let (bits, are_defined): (Vec<u64>, Vec<bool>) = elements.unzip();
+    let fold = Fold { outer: 1, extent: bits.len(), taken: bits.len(), inner: 1 };
+    let sums = sum_up(op, &data_of(dtype, &bits), fold).map_err(Diagnostic::invalid)?;
+    let mut defined = true;
+    let flags = are_defined.into_iter().map(|is_defined| {
+        let before = defined;
+        defined &= is_defined;
+        match op {
+            ScanOp::Inclusive => defined,
+            ScanOp::Exclusive => before,
+        }
+    });
+    let sums = bits_of(&sums).into_iter().zip(flags).skip(skipped);
+    Ok(line.keys().copied().zip(sums).collect())
 }

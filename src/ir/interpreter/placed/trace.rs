@@ -96,7 +96,7 @@ impl Machine<'_> {
         let mut steps = Vec::new();
         self.frames.clear();
         self.running.clear();
-        (self.reached, self.unknown) = (0, None);
+        (self.set.reached, self.set.unknown) = (0, None);
         self.region(self.root, &LoopFrame::default(), &mut steps)?;
         Ok(steps)
     }
@@ -111,7 +111,7 @@ impl Machine<'_> {
         self.frames.push(frame.clone());
         let symbols = self.running.len();
         for node in walk::body(self.world, region) {
-            if self.unknown.is_some() {
+            if self.set.unknown.is_some() {
                 break;
             }
             match *self.get::<Op>(node)? {
@@ -149,11 +149,11 @@ impl Machine<'_> {
             let text = format!("{symbol} is set inside of a `while`, for iterations of a loop");
             return Err(Diagnostic::new(Kind::Limit, text).help("the steps of such kernels are not listed"));
         }
-        match self.set.get(self.reached) {
+        match self.set.values.get(self.set.reached) {
             Some(&value) => self.running.push((symbol, value)),
-            None => self.unknown = Some(self.get::<Operands>(node)?.at(0)?),
+            None => self.set.unknown = Some(self.get::<Operands>(node)?.at(0)?),
         }
-        self.reached += 1;
+        self.set.reached += 1;
         Ok(())
     }
 
@@ -203,14 +203,14 @@ impl Machine<'_> {
         let yields = self.get::<Yields>(node)?.0.clone();
         self.carry(node, &self.get::<Operands>(node)?.0.clone(), steps);
         let mut current = start;
-        while current < end && self.unknown.is_none() {
+        while current < end && self.set.unknown.is_none() {
             let mut inner = frame.clone();
             inner.0.push(Around { dim, current, tiles, pipeline: None });
             let symbol = self.geometry.dims.get(dim).map(|entry| iteration_symbol(entry.symbol));
             self.running.extend(symbol.map(|symbol| (symbol, tiles.0 + tiles.1 * current)));
             self.region(node, &inner, steps)?;
             self.running.pop();
-            if self.unknown.is_some() {
+            if self.set.unknown.is_some() {
                 return Ok(());
             }
             self.carry(node, &yields, steps);
@@ -262,7 +262,7 @@ impl Machine<'_> {
         self.whiles += u32::from(op == Op::While);
         self.region(node, frame, steps)?;
         self.whiles -= u32::from(op == Op::While);
-        if self.unknown.is_some() {
+        if self.set.unknown.is_some() {
             steps[guard] = TraceStep::Unless { condition, to: steps.len() };
             return Ok(());
         }

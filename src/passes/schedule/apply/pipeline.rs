@@ -120,16 +120,21 @@ struct Pipeliner<'w> {
     order: &'w PrimaryMap<OrderPlace, PlacedNode>,
     /// Places in `order`.
     place: EntityNumbers<OrderPlace>,
+    carried: CarriedChains,
+    /// All nodes that stand for each node.
+    copies: PrimaryMap<OrderPlace, PipelineCopies>,
+    prologue: Vec<TripCopies>,
+    epilogue: Vec<TripCopies>,
+}
+
+/// What the loop carries, and what its steady state does.
+struct CarriedChains {
     /// The carried values that nodes are.
     argument: EntityNumbers<ChainId>,
     yields: PrimaryMap<ChainId, Entity>,
     chains: PrimaryMap<ChainId, Chain>,
     /// The chain of each node's value.
     chain_of: PrimaryMap<OrderPlace, PackedOption<ChainId>>,
-    /// All nodes that stand for each node.
-    copies: PrimaryMap<OrderPlace, PipelineCopies>,
-    prologue: Vec<TripCopies>,
-    epilogue: Vec<TripCopies>,
     /// The initial values as the pipeline's region sees them.
     inits: PrimaryMap<ChainId, Entity>,
     /// The carried values as the steady state sees them, and as it leaves them.
@@ -170,15 +175,15 @@ pub(crate) fn pipeline(
     for (at, shape) in (0..).zip(&carried) {
         let argument =
             shape.value(Op::IterArg(at), Operands::default()).spawn(pipeliner.world, shape.expansion);
-        pipeliner.inits.push(argument);
+        pipeliner.carried.inits.push(argument);
     }
-    let mut body = pipeliner.inits.as_values_slice().to_vec();
+    let mut body = pipeliner.carried.inits.as_values_slice().to_vec();
     for trip in 0..ahead {
         pipeliner.prologue_trip(trip, &mut body)?;
     }
     let steady = pipeliner.steady_state(axis, loop_trip, expansion, origin)?;
     body.push(steady);
-    body.extend(pipeliner.results.values());
+    body.extend(pipeliner.carried.results.values());
     let yields = match drain {
         Drain::Epilogue => {
             for trip in 0..ahead {
@@ -301,6 +306,8 @@ struct CarriedShape {
     origin: Origin,
 }
 
+type CarriedValues = (SmallVec<[Entity; 4]>, SmallVec<[CarriedShape; 4]>);
+
 impl CarriedShape {
     /// A node with such a value.
     fn value(&self, op: Op, operands: Operands) -> NodeBundle {
@@ -344,16 +351,18 @@ impl<'w> Pipeliner<'w> {
             per_trip,
             order,
             place,
-            argument,
-            yields,
-            chains: PrimaryMap::default(),
-            chain_of: vec![PackedOption::default(); order.len()].into(),
+            carried: CarriedChains {
+                argument,
+                yields,
+                chains: PrimaryMap::default(),
+                chain_of: vec![PackedOption::default(); order.len()].into(),
+                inits: PrimaryMap::default(),
+                arguments: PrimaryMap::default(),
+                results: PrimaryMap::default(),
+            },
             copies: vec![PipelineCopies::new(); order.len()].into(),
             prologue: Vec::new(),
             epilogue: Vec::new(),
-            inits: PrimaryMap::default(),
-            arguments: PrimaryMap::default(),
-            results: PrimaryMap::default(),
         })
     }
 
@@ -365,8 +374,10 @@ impl<'w> Pipeliner<'w> {
         if let Some(place) = self.place.get(operand) {
             return Ok(OperandSource::Node(place));
         }
-        let Some(carried) = self.argument.get(operand) else { return Ok(OperandSource::Outside(operand)) };
-        let made = self.yields.get(carried).and_then(|&y| self.place.get(y));
+        let Some(carried) = self.carried.argument.get(operand) else {
+            return Ok(OperandSource::Outside(operand));
+        };
+        let made = self.carried.yields.get(carried).and_then(|&y| self.place.get(y));
         let made = made.ok_or_else(unchanged)?;
         Ok(OperandSource::Carried(carried, made))
     }
@@ -390,12 +401,12 @@ impl<'w> Pipeliner<'w> {
         // The loop's own carried values come first. A value that the steady state neither uses in a later
         // trip nor hands to the code after it is not carried: an accumulator that the last stage finishes and
         // that an earlier stage of the next iteration takes up in the same trip.
-        for carried in self.yields.keys() {
-            let made = self.place.get(self.yields[carried]);
+        for carried in self.carried.yields.keys() {
+            let made = self.place.get(self.carried.yields[carried]);
             let made = made.ok_or_else(unchanged)?;
             let left = self.drain == Drain::Loop || self.stage(made) == 0;
             let source = OperandSource::Carried(carried, made);
-            self.chains.push(Chain { source, length: u32::from(left), first: ArgumentId::default() });
+            self.carried.chains.push(Chain { source, length: u32::from(left), first: ArgumentId::default() });
         }
         for user in self.order.keys() {
             for at in 0..self.operands(user).0.len() {
@@ -406,18 +417,18 @@ impl<'w> Pipeliner<'w> {
                     OperandSource::Carried(carried, _) => carried,
                     OperandSource::Node(_) if lag == 0 => continue,
                     OperandSource::Node(made) => {
-                        let chains = &mut self.chains;
+                        let chains = &mut self.carried.chains;
                         let new = || chains.push(Chain { source, length: 0, first: ArgumentId::default() });
-                        let chain = self.chain_of[made].expand().unwrap_or_else(new);
-                        self.chain_of[made] = chain.into();
+                        let chain = self.carried.chain_of[made].expand().unwrap_or_else(new);
+                        self.carried.chain_of[made] = chain.into();
                         chain
                     }
                 };
-                self.chains[at].length = self.chains[at].length.max(lag);
+                self.carried.chains[at].length = self.carried.chains[at].length.max(lag);
             }
         }
         let mut first = ArgumentId::default();
-        for chain in self.chains.values_mut() {
+        for chain in self.carried.chains.values_mut() {
             chain.first = first;
             first = chain.argument(chain.length + 1);
         }
@@ -426,7 +437,7 @@ impl<'w> Pipeliner<'w> {
 
     /// The loop's carried values, as the nodes that make them.
     fn original_arguments(&self) -> Result<Vec<CarriedShape>, Diagnostic> {
-        let made = self.yields.values().map(|&made| self.place.get(made));
+        let made = self.carried.yields.values().map(|&made| self.place.get(made));
         made.map(|made| made.map(|made| self.shape_of(made)).ok_or_else(unchanged)).collect()
     }
 
@@ -446,9 +457,9 @@ impl<'w> Pipeliner<'w> {
         let at = match source {
             OperandSource::Outside(_) => None,
             OperandSource::Carried(carried, _) => Some(carried),
-            OperandSource::Node(made) => self.chain_of[made].expand(),
+            OperandSource::Node(made) => self.carried.chain_of[made].expand(),
         };
-        let chain = at.and_then(|at| self.chains.get(at)).copied();
+        let chain = at.and_then(|at| self.carried.chains.get(at)).copied();
         chain.ok_or_else(|| bug("a value that a pipelined loop does not carry"))
     }
 
@@ -479,7 +490,7 @@ impl<'w> Pipeliner<'w> {
                 let lag = self.lag(source, self.stage(place))?;
                 *operand = match source {
                     OperandSource::Outside(entity) => entity,
-                    OperandSource::Carried(carried, _) if ahead == 0 => self.inits[carried],
+                    OperandSource::Carried(carried, _) if ahead == 0 => self.carried.inits[carried],
                     OperandSource::Node(made) | OperandSource::Carried(_, made) => {
                         let from = trip.checked_sub(lag).and_then(|p| self.prologue[p as usize][made]);
                         from.ok_or_else(|| bug("a prologue uses what it does not make"))?
@@ -493,6 +504,28 @@ impl<'w> Pipeliner<'w> {
         Ok(())
     }
 
+    /// Makes the arguments of the steady state; what it begins with, and what the values are like.
+    fn carried_values(&mut self) -> Result<CarriedValues, Diagnostic> {
+        let (mut init, mut shapes) = CarriedValues::default();
+        for chain in self.carried.chains.clone().values().copied() {
+            let made = Self::made_by(chain.source).ok_or_else(|| bug("a chain without source"))?;
+            for lag in 1..=chain.length {
+                let from = self.ahead.checked_sub(lag).and_then(|p| self.prologue[p as usize][made]);
+                init.push(match (from, chain.source) {
+                    (Some(copy), _) => copy,
+                    (None, OperandSource::Carried(carried, _)) => self.carried.inits[carried],
+                    _ => return Err(bug("a steady state begins with what the prologue does not make")),
+                });
+                let shape = self.shape_of(made);
+                let number = self.carried.arguments.next_key().as_u32();
+                let argument = shape.value(Op::IterArg(number), Operands::default());
+                self.carried.arguments.push(argument.spawn(self.world, shape.expansion));
+                shapes.push(shape);
+            }
+        }
+        Ok((init, shapes))
+    }
+
     /// The loop of the steady state.
     fn steady_state(
         &mut self,
@@ -501,26 +534,9 @@ impl<'w> Pipeliner<'w> {
         expansion: Expansion,
         origin: Origin,
     ) -> Result<Entity, Diagnostic> {
-        let mut init: SmallVec<[Entity; 4]> = SmallVec::new();
-        let mut shapes: SmallVec<[CarriedShape; 4]> = SmallVec::new();
-        for chain in self.chains.clone().values().copied() {
-            let made = Self::made_by(chain.source).ok_or_else(|| bug("a chain without source"))?;
-            for lag in 1..=chain.length {
-                let from = self.ahead.checked_sub(lag).and_then(|p| self.prologue[p as usize][made]);
-                init.push(match (from, chain.source) {
-                    (Some(copy), _) => copy,
-                    (None, OperandSource::Carried(carried, _)) => self.inits[carried],
-                    _ => return Err(bug("a steady state begins with what the prologue does not make")),
-                });
-                let shape = self.shape_of(made);
-                let number = self.arguments.next_key().as_u32();
-                let argument = shape.value(Op::IterArg(number), Operands::default());
-                self.arguments.push(argument.spawn(self.world, shape.expansion));
-                shapes.push(shape);
-            }
-        }
+        let (init, shapes) = self.carried_values()?;
         let mut copies: TripCopies = vec![None; self.order.len()].into();
-        let mut body = self.arguments.as_values_slice().to_vec();
+        let mut body = self.carried.arguments.as_values_slice().to_vec();
         for place in self.order.keys() {
             let mut operands = self.operands(place).0.clone();
             for operand in &mut operands {
@@ -532,7 +548,7 @@ impl<'w> Pipeliner<'w> {
                         copies[made].ok_or_else(|| bug("a pipelined loop uses a value before it is made"))?
                     }
                     OperandSource::Node(_) | OperandSource::Carried(..) => {
-                        self.arguments[self.chain(source)?.argument(lag)]
+                        self.carried.arguments[self.chain(source)?.argument(lag)]
                     }
                 };
             }
@@ -542,16 +558,16 @@ impl<'w> Pipeliner<'w> {
             body.push(copy);
         }
         let mut yields = SmallVec::new();
-        for chain in self.chains.values().filter(|chain| chain.length > 0) {
+        for chain in self.carried.chains.values().filter(|chain| chain.length > 0) {
             let made = Self::made_by(chain.source).and_then(|made| copies[made]);
             yields.push(made.ok_or_else(|| bug("a chain without source"))?);
-            yields.extend_from_slice(self.arguments.range(chain.first..chain.argument(chain.length)));
+            yields.extend_from_slice(self.carried.arguments.range(chain.first..chain.argument(chain.length)));
         }
         let steady = NodeBundle { operands: Operands(init), ..NodeBundle::effect(Op::Iterate(axis), origin) };
         let steady = steady.spawn(self.world, (expansion, (Body(body), Yields(yields), trip)));
         for (number, shape) in (0..).zip(&shapes) {
             let result = shape.value(Op::LoopResult(number), Operands(smallvec![steady]));
-            self.results.push(result.spawn(self.world, shape.expansion));
+            self.carried.results.push(result.spawn(self.world, shape.expansion));
         }
         Ok(steady)
     }
@@ -572,7 +588,7 @@ impl<'w> Pipeliner<'w> {
                     (OperandSource::Node(made) | OperandSource::Carried(_, made), Some(from)) => self
                         .epilogue[from as usize][made]
                         .ok_or_else(|| bug("an epilogue uses what it does not make"))?,
-                    (_, None) => self.results[self.chain(source)?.argument(lag - trip)],
+                    (_, None) => self.carried.results[self.chain(source)?.argument(lag - trip)],
                 };
             }
             let ahead = trip + self.ahead - self.stage(place);
@@ -585,19 +601,19 @@ impl<'w> Pipeliner<'w> {
 
     /// The carried values as the loop leaves them.
     fn values_of_the_loop(&self) -> Result<SmallVec<[Entity; 4]>, Diagnostic> {
-        let carried = self.chains.values().take(self.yields.len());
-        let last = carried.map(|chain| self.results.get(chain.first).copied());
+        let carried = self.carried.chains.values().take(self.carried.yields.len());
+        let last = carried.map(|chain| self.carried.results.get(chain.first).copied());
         last.map(|value| value.ok_or_else(|| bug("a carried value without end"))).collect()
     }
 
     /// The loop's carried values after the last iteration.
     fn final_values(&self) -> Result<SmallVec<[Entity; 4]>, Diagnostic> {
-        let carried = self.chains.values().take(self.yields.len());
+        let carried = self.carried.chains.values().take(self.carried.yields.len());
         let last = carried.map(|chain| {
             let made = Self::made_by(chain.source)?;
             match self.stage(made).checked_sub(1) {
                 Some(trip) => self.epilogue[trip as usize][made],
-                None => self.results.get(chain.first).copied(),
+                None => self.carried.results.get(chain.first).copied(),
             }
         });
         last.map(|value| value.ok_or_else(|| bug("a carried value without end"))).collect()

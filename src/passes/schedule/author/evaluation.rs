@@ -7,6 +7,7 @@ use super::tags::TagIndex;
 use crate::ir::diagnostic::{Diagnostic, Location};
 use crate::ir::node::*;
 use crate::ir::nodes::Bug;
+use crate::ir::schedule::{Item, ValueId};
 use crate::passes::schedule::apply::record::LoopRecord;
 use crate::passes::schedule::apply::written::TaggedNodes;
 use crate::passes::schedule::graph::dependences::LoopGraph;
@@ -105,5 +106,91 @@ impl<'s, 'w> Evaluation<'s, 'w> {
     /// A fault at the operation being evaluated.
     pub(super) fn fault(&self, text: impl Into<String>) -> Diagnostic {
         Diagnostic::invalid(text).at(Some(self.at.clone()))
+    }
+
+    fn value(&self, id: ValueId) -> Result<&ScheduleValue, Diagnostic> {
+        self.values.get(id.index()).ok_or_else(|| self.fault("a value that is not defined"))
+    }
+
+    /// The nodes of a list.
+    pub(super) fn nodes(&self, id: ValueId) -> Result<&[Entity], Diagnostic> {
+        match self.value(id)? {
+            ScheduleValue::Nodes(nodes) => Ok(nodes),
+            ScheduleValue::Cluster(_) | ScheduleValue::Part(_) => {
+                Err(self.fault("this is not a list of nodes"))
+            }
+        }
+    }
+
+    /// A part of a pipelined loop.
+    pub(super) fn part(&self, id: ValueId) -> Result<Option<Part>, Diagnostic> {
+        Ok(match self.value(id)? {
+            ScheduleValue::Part(part) => Some(*part),
+            ScheduleValue::Nodes(_) | ScheduleValue::Cluster(_) => None,
+        })
+    }
+
+    /// The one loop that a list names.
+    pub(super) fn one_loop(&mut self, id: ValueId) -> Result<Entity, Diagnostic> {
+        let is_loop = match self.nodes(id)? {
+            &[node] => matches!(self.kernel.view().op(node)?, Op::Iterate(_)),
+            _ => false,
+        };
+        let nodes = self.nodes(id)?;
+        match nodes[..] {
+            [node] if is_loop => Ok(node),
+            [node] => {
+                let text = format!("{} is not a loop", self.describe(node));
+                let fault = self.fault(text).note("it is written here", self.place(node));
+                Err(fault.help("take the loop by its own tag"))
+            }
+            _ => {
+                let fault =
+                    self.fault(format!("one loop is expected here, and the list has {} nodes", nodes.len()));
+                let fault = match nodes.first() {
+                    Some(&first) => {
+                        fault.note(format!("the first is {}", self.describe(first)), self.place(first))
+                    }
+                    None => fault,
+                };
+                let (nodes, view) = (nodes.to_vec(), self.kernel.view());
+                let is_pipelined = nodes.iter().any(|&node| matches!(view.op(node), Ok(Op::Pipeline(_))));
+                Err(fault.help(match is_pipelined {
+                    true => "this loop has its schedule already: give it one strategy, or stages",
+                    false => "take the loop by its own tag",
+                }))
+            }
+        }
+    }
+
+    /// The fault for a loop whose body no schedule can change.
+    pub(super) fn not_schedulable(&self, node: Entity, text: &str) -> Diagnostic {
+        let fault = self.fault(text).note("the loop is here", self.place(node));
+        fault.help("schedule innermost loops whose carried values are made anew in each iteration")
+    }
+
+    /// The pieces of a cluster.
+    pub(super) fn cluster(&mut self, items: &[Item]) -> Result<Vec<ClusterPiece>, Diagnostic> {
+        let mut pieces = Vec::new();
+        for item in items {
+            match item {
+                Item::Directive(directive) => pieces.push(ClusterPiece::Insert(directive.op(), self.origin)),
+                Item::Value(id) => match self.value(*id)? {
+                    ScheduleValue::Nodes(nodes) => {
+                        pieces.extend(nodes.iter().copied().map(ClusterPiece::Node))
+                    }
+                    ScheduleValue::Cluster(inner) => pieces.extend_from_slice(inner),
+                    ScheduleValue::Part(_) => {
+                        return Err(self.fault("a part of a pipeline is not a part of a cluster"));
+                    }
+                },
+            }
+        }
+        Ok(pieces)
+    }
+
+    /// Pieces of a cluster, or of a list taken as one.
+    pub(super) fn pieces(&mut self, id: ValueId) -> Result<Vec<ClusterPiece>, Diagnostic> {
+        self.cluster(&[Item::Value(id)])
     }
 }

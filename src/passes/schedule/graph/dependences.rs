@@ -240,22 +240,7 @@ fn loop_dependences(
         } else {
             finder.memory(memory, &groups);
         }
-        match &groups[..] {
-            [first, .., last] if first.ahead.is_none() => {
-                finder.between(memory, last, first, 1);
-                // Two reads do not wait for each other; the write between them keeps the order.
-                if !first.write && !last.write {
-                    let (mut writes, mut from_end) =
-                        (groups.iter().filter(|it| it.write), groups.iter().rev().filter(|it| it.write));
-                    if let (Some(first_write), Some(last_write)) = (writes.next(), from_end.next()) {
-                        finder.between(memory, last_write, first, 1);
-                        finder.between(memory, last, first_write, 1);
-                    }
-                }
-            }
-            [only] if only.write => finder.between(memory, only, only, 1),
-            _ => {}
-        }
+        finder.to_next_trip(memory, &groups);
     }
     Ok(finder.finish(body, buffers))
 }
@@ -536,6 +521,26 @@ impl<'a> Finder<'a> {
             }
         }
         fills.iter().flatten().all(|group| !group.nodes.is_empty()).then_some(fills)
+    }
+
+    /// Keeps the accesses of one memory in order from one iteration to the next.
+    fn to_next_trip(&mut self, memory: Entity, groups: &[AccessGroup]) {
+        match groups {
+            [first, .., last] if first.ahead.is_none() => {
+                self.between(memory, last, first, 1);
+                // Two reads do not wait for each other; the write between them keeps the order.
+                if !first.write && !last.write {
+                    let mut writes = groups.iter().filter(|group| group.write);
+                    if let Some(first_write) = writes.next() {
+                        let last_write = writes.next_back().unwrap_or(first_write);
+                        self.between(memory, last_write, first, 1);
+                        self.between(memory, last, first_write, 1);
+                    }
+                }
+            }
+            [only] if only.write => self.between(memory, only, only, 1),
+            _ => {}
+        }
     }
 
     /// An iteration may overwrite a copy of the buffer only after an earlier one has read it.

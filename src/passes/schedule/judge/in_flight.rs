@@ -53,10 +53,40 @@ struct CountedWait {
     epoch: u32,
 }
 
+impl CountedWait {
+    /// Trips until at least `left` accesses have been issued between one that `before` others precede in its
+    /// trip and the wait; each trip issues `total`.
+    fn trips_after(&self, before: u32, total: u32) -> u32 {
+        (before + 1 + self.left).saturating_sub(self.issued).div_ceil(total)
+    }
+}
+
 /// The number of an LDS access of a body.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub(super) struct AccessId(u32);
 entity_impl!(AccessId, "");
+
+/// The counter that a directive waits for, and how many of its accesses may be left under way.
+fn waited_for(control: Control) -> Option<(AccessCounter, u8)> {
+    match control {
+        Control::WaitForLoads(left) => Some((AccessCounter::Loads, left)),
+        Control::WaitForShared(left) => Some((AccessCounter::Shared, left)),
+        Control::WorkgroupBarrier
+        | Control::ConditionalBarrier(_)
+        | Control::SetWavePriority(_)
+        | Control::SchedulingBarrier => None,
+    }
+}
+
+/// What counts an access, of an LDS buffer if there is one.
+fn counter_of(buffer: Option<Entity>, memory: MemoryEffect) -> AccessCounter {
+    match (buffer, memory) {
+        (Some(_), MemoryEffect::Reads | MemoryEffect::Writes | MemoryEffect::Updates) => {
+            AccessCounter::Shared
+        }
+        _ => AccessCounter::Loads,
+    }
+}
 
 /// The LDS accesses of a body, and how many barriers it has.
 ///
@@ -77,10 +107,8 @@ pub(super) fn accesses_of(
     let mut first_fence = None;
     for &node in body {
         let seen = view.node(node)?;
-        for operand in &seen.operands.0 {
-            if let Some(access) = number.get(*operand).map(|at| &mut accesses[at]) {
-                access.over = access.over.min(epoch);
-            }
+        for at in seen.operands.0.iter().filter_map(|&operand| number.get(operand)) {
+            accesses[at].over = accesses[at].over.min(epoch);
         }
         if *seen.op == Op::Barrier {
             let end = accesses.next_key();
@@ -89,18 +117,8 @@ pub(super) fn accesses_of(
             first_fence.get_or_insert(epoch);
             epoch += 1;
         } else if let Op::Control(control) = *seen.op {
-            let counted = match control {
-                Control::WorkgroupBarrier => {
-                    epoch += 1;
-                    None
-                }
-                Control::WaitForLoads(left) => Some((AccessCounter::Loads, left)),
-                Control::WaitForShared(left) => Some((AccessCounter::Shared, left)),
-                Control::ConditionalBarrier(_) | Control::SetWavePriority(_) | Control::SchedulingBarrier => {
-                    None
-                }
-            };
-            waits.extend(counted.map(|(counter, left)| CountedWait {
+            epoch += u32::from(control == Control::WorkgroupBarrier);
+            waits.extend(waited_for(control).map(|(counter, left)| CountedWait {
                 counter,
                 issued: issued[counter as usize],
                 left: left.into(),
@@ -112,12 +130,7 @@ pub(super) fn accesses_of(
             continue;
         }
         let buffer = view.buffer_of(&seen)?;
-        let counter = match (buffer, row.memory) {
-            (Some(_), MemoryEffect::Reads | MemoryEffect::Writes | MemoryEffect::Updates) => {
-                AccessCounter::Shared
-            }
-            _ => AccessCounter::Loads,
-        };
+        let counter = counter_of(buffer, row.memory);
         if let Some(buffer) = buffer {
             let write = seen.op.is_write();
             let Iteration { base, ahead } = seen.piece(node).iteration;
@@ -133,12 +146,9 @@ pub(super) fn accesses_of(
     let next_fence = first_fence.map_or(OPEN, |fence| epoch + fence);
     for (access, &(counter, before)) in accesses.values_mut().zip(issues.values()) {
         let total = issued[counter as usize].max(1);
-        let counted = waits.iter().filter(|wait| wait.counter == counter).map(|wait| {
-            // Trips until at least `left` accesses have been issued between this one and the wait.
-            let trips = (before + 1 + wait.left).saturating_sub(wait.issued).div_ceil(total);
-            trips * epoch + wait.epoch
-        });
-        access.over = counted.fold(access.over.min(next_fence), u32::min);
+        let counted = waits.iter().filter(|wait| wait.counter == counter);
+        let over = counted.map(|wait| wait.trips_after(before, total) * epoch + wait.epoch);
+        access.over = over.fold(access.over.min(next_fence), u32::min);
     }
     Ok((accesses, epoch))
 }

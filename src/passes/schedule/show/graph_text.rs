@@ -117,6 +117,18 @@ pub(crate) fn dot(kernel: &KernelView) -> String {
     out
 }
 
+/// The replica of a node, and its place in the schedule.
+fn label(view: &LoopView, n: NodeId, class: Class, expansion: Expansion) -> String {
+    let Expansion { replica, slice, .. } = expansion;
+    let mut label =
+        if class == Class::Mma { format!("{replica}, part {slice}") } else { replica.to_string() };
+    if let Some(schedule) = &view.schedule {
+        let assignment = &schedule.assignment;
+        let _ = write!(label, "\nstage {} slot {}", assignment.stage(n), assignment.slot(n));
+    }
+    label
+}
+
 fn loop_dot(kernel: &KernelView, view: &LoopView, found: &LoopGraph, out: &mut String) {
     let graph = &found.graph;
     let loop_number = view.number;
@@ -142,18 +154,8 @@ fn loop_dot(kernel: &KernelView, view: &LoopView, found: &LoopGraph, out: &mut S
         put!(out, "    subgraph cluster_{loop_number}_{number} {{");
         put!(out, "      label={}; style=rounded; color=\"#9aa3af\";", quoted(title));
         for &n in members {
-            let Expansion { replica, slice, .. } = expansion(n);
-            let mut label = if graph.nodes()[n].class == Class::Mma {
-                format!("{replica}, part {slice}")
-            } else {
-                replica.to_string()
-            };
-            if let Some(schedule) = &view.schedule {
-                let assignment = &schedule.assignment;
-                let _ = write!(label, "\nstage {} slot {}", assignment.stage(n), assignment.slot(n));
-            }
             let class = graph.nodes()[n].class;
-            let name = quoted(&label);
+            let name = quoted(&label(view, n, class, expansion(n)));
             put!(
                 out,
                 "      n{loop_number}_{n} [label={name}, tooltip={}, fillcolor={}];",

@@ -115,7 +115,7 @@ impl LaunchChecker<'_> {
         let outcome = self.accesses(issue, &found, data, turn);
         let WaveTurn { runner, worker, known, .. } = turn;
         worker.footprints = found;
-        if facts.writes_back && self.table.hands_over {
+        if facts.sync.writes_back && self.table.hands_over {
             let handover = PendingHandover::write_back(&runner.flight, known, who.wave);
             runner.handovers.push(handover);
         }
@@ -183,7 +183,7 @@ impl LaunchChecker<'_> {
     /// others so far.
     fn polls(&self, facts: &InstructionFacts) -> bool {
         let stores = |step: u32| self.visits[step as usize].load(Relaxed) & STORES != 0;
-        facts.polls.clone().is_some_and(|mut steps| !steps.any(stores))
+        facts.sync.polls.clone().is_some_and(|mut steps| !steps.any(stores))
     }
 
     /// A wave of a workgroup, as hand-over sees it.
@@ -264,7 +264,7 @@ impl LaunchChecker<'_> {
         // A lane that a range check drops updates nothing.
         let updating = found.iter().fold(0, |lanes, footprint| lanes | footprint.lanes);
         let mut data = 0;
-        for register in facts.registers.iter().filter(|r| r.is_read) {
+        for register in facts.uses.all.iter().filter(|r| r.is_read) {
             let is_data = register.first >= FIRST_VECTOR
                 && matches!(register.field, Some(Field::Data0 | Field::Data1 | Field::Dst));
             // Parts of a result that a load leaves unchanged do not matter.
@@ -366,7 +366,7 @@ impl LaunchChecker<'_> {
         let Issue { who, facts, .. } = *issue;
         let AccessPiece { footprint, lanes, index, .. } = *piece;
         let stored = piece.stores(facts, &runner.registers, who.step);
-        let is_atomic = footprint.access == MemoryAccess::Atomic || facts.is_guess || facts.is_atomic();
+        let is_atomic = footprint.access == MemoryAccess::Atomic || facts.sync.is_guess || facts.is_atomic();
         let meets = match is_atomic {
             _ if self.polls(facts) => Meets::Stores,
             true => Meets::Atomics,
@@ -446,48 +446,35 @@ impl LaunchChecker<'_> {
         known: &mut KnownOrder,
     ) -> UndefinedLoad {
         let Issue { who, facts, .. } = *issue;
-        let AccessPiece { footprint, reach, lanes, data, index, .. } = *piece;
+        let AccessPiece { footprint, lanes, data, index, .. } = *piece;
         let mut loaded = UndefinedLoad::default();
         let has_undefined = self.stores_undefined(issue, piece, runner, worker);
         let member = self.member(who.workgroup, who.wave);
-        let first_wave = member.first_wave;
         let (waits, own_scope) = self.waits_with_scope(facts);
         // An atomic that waits changes nothing until it finds what it waits for, and then it has acquired
         // that.
-        let as_load = (waits && footprint.access == MemoryAccess::Atomic)
-            .then(|| Footprint { access: MemoryAccess::Load, ..footprint.clone() });
+        let is_load = waits && footprint.access == MemoryAccess::Atomic;
+        let as_load = is_load.then(|| Footprint { access: MemoryAccess::Load, ..footprint.clone() });
         let shown = as_load.as_ref().unwrap_or(footprint);
-        // A load bypasses the caches as far as its scope reaches.
-        let passes = |scope| footprint.access != MemoryAccess::Load || own_scope >= scope;
-        let sight = [SyncScope::Workgroup, SyncScope::Agent]
-            .map(|scope| if passes(scope) { Sight::Memory } else { Sight::Caches });
         let mut left = lanes;
         while left != 0 {
-            // Usually all lanes are in one allocation.
-            let l = left.trailing_zeros() as usize;
-            let memory = self.launch.memory;
-            if memory.find(&mut runner.w.hint, footprint.address[l], footprint.bytes[l].into()).is_none() {
+            let Some(allocation) = self.allocation_at(footprint, left, runner) else {
                 left &= left - 1;
                 continue;
-            }
-            let allocation = runner.w.hint;
-            let (base, size) = self.extents[allocation];
-            let (low, high) = if left == lanes { reach } else { footprint.extent(left) };
-            let here = match low >= base && high <= base + size {
-                true => left,
-                false => left & lanes_inside(footprint, base, size),
             };
+            let base = self.extents[allocation].0;
+            let (here, (low, high)) = self.lanes_in(allocation, piece, left);
             let inside = here == left;
             left &= !here & (left - 1);
             let written = &self.written[allocation];
             let by = device::DeviceAccessor {
-                wave: first_wave.wrapping_add(who.wave as u32),
-                first_wave,
+                wave: member.first_wave.wrapping_add(who.wave as u32),
+                first_wave: member.first_wave,
                 number: runner.flight.next(),
                 step: who.step,
                 known,
                 scope: own_scope,
-                sight,
+                sight: Sight::of(footprint.access, own_scope),
                 // What is undefined is reported above, and no value to compare.
                 data: self.data(issue, index, runner).filter(|_| data == 0),
                 defined: inside && written.holds(low - base, high - base),
@@ -495,19 +482,15 @@ impl LaunchChecker<'_> {
             };
             let judged = worker.shadow.access(allocation, base, shown, here, &by);
             if has_undefined || !worker.undefined_bytes.is_empty() {
-                let undefined = match has_undefined {
-                    true => piece.stores(facts, &runner.registers, who.step),
-                    false => None,
-                };
+                let stores = || piece.stores(facts, &runner.registers, who.step);
+                let undefined = has_undefined.then(stores).flatten();
                 let bytes = &mut worker.undefined_bytes;
                 bytes.access((allocation, base), (footprint, here), undefined.as_ref(), &mut loaded);
             }
             self.report_conflicts(who, footprint.access, base, &judged, worker);
             note_unwritten(&judged, (footprint, base), written, who.step, &mut loaded);
         }
-        let hands_over =
-            if footprint.access == MemoryAccess::Load { own_scope > SyncScope::Wave } else { facts.releases };
-        if hands_over && self.table.hands_over {
+        if self.table.hands_over && facts.may_be_flag(footprint.access, own_scope) {
             let returns = returns(facts, footprint.access);
             let handover = PendingHandover::flag(footprint, lanes, returns, &runner.flight, known, member);
             runner.handovers.push(handover);
@@ -515,13 +498,33 @@ impl LaunchChecker<'_> {
         loaded
     }
 
+    /// The allocation that the first of the lanes accesses, if it is in one.
+    fn allocation_at(&self, footprint: &Footprint, lanes: u64, runner: &mut Runner) -> Option<usize> {
+        let first = lanes.trailing_zeros() as usize;
+        let (address, bytes) = (footprint.address[first], footprint.bytes[first].into());
+        self.launch.memory.find(&mut runner.w.hint, address, bytes)?;
+        Some(runner.w.hint)
+    }
+
+    /// Those of the lanes `left` that access an allocation, and what all of them reach.
+    fn lanes_in(&self, allocation: usize, piece: &AccessPiece<'_>, left: u64) -> (u64, (u64, u64)) {
+        let (base, size) = self.extents[allocation];
+        let (low, high) = if left == piece.lanes { piece.reach } else { piece.footprint.extent(left) };
+        // Usually all lanes are in one allocation.
+        let here = match low >= base && high <= base + size {
+            true => left,
+            false => left & lanes_inside(piece.footprint, base, size),
+        };
+        (here, (low, high))
+    }
+
     /// True if an access waits for another wave, and the scope that it counts for. Without scope bits a load
     /// of the scope of a workgroup looks like any other.
     fn waits_with_scope(&self, facts: &InstructionFacts) -> (bool, SyncScope) {
         let waits = self.polls(facts);
         match waits && !self.table.arch.has_scope_bits() {
-            true => (waits, facts.scope.max(SyncScope::Workgroup)),
-            false => (waits, facts.scope),
+            true => (waits, facts.sync.scope.max(SyncScope::Workgroup)),
+            false => (waits, facts.sync.scope),
         }
     }
 
@@ -587,7 +590,7 @@ impl LaunchChecker<'_> {
     /// Reports undefined data that a store brings to device memory.
     #[cold]
     fn undefined_store(&self, issue: &Issue<'_>, lanes: u64, runner: &Runner, worker: &mut CheckWorker) {
-        let registers = issue.facts.registers.iter().filter(|r| r.field == Some(Field::Data0));
+        let registers = issue.facts.uses.all.iter().filter(|r| r.field == Some(Field::Data0));
         let counts = issue.facts.inst.as_ref().map_or(u32::MAX, |inst| stored_bits(inst.op.info().meaning));
         let mut numbers = registers.flat_map(|r| r.first..r.end);
         let bad = numbers.find(|&n| lanes & undefined_lanes(&runner.registers, n, counts) != 0);
@@ -610,7 +613,7 @@ impl LaunchChecker<'_> {
         if move_between_lanes(inst, issue, runner) {
             return;
         }
-        for register in facts.registers.iter().filter(|r| r.is_written) {
+        for register in facts.uses.all.iter().filter(|r| r.is_written) {
             for (index, number) in (register.first..register.end).enumerate() {
                 let undefined = outcome.undefined.lanes(index);
                 let bits = |l: usize| outcome.undefined.bits(index).map_or(0, |row| row[l]);
@@ -787,7 +790,7 @@ fn misaligned(footprint: &Footprint, lanes: u64, worker: &mut CheckWorker, who: 
 
 /// Loads that are rejected give zero.
 fn clear_results(facts: &InstructionFacts, refused: u64, vgprs: usize, w: &mut Wave) {
-    for number in facts.registers.iter().filter(|r| r.is_written).flat_map(|r| r.first..r.end) {
+    for number in facts.uses.all.iter().filter(|r| r.is_written).flat_map(|r| r.first..r.end) {
         match row_of(number, vgprs).and_then(|row| w.rows.get_mut(row)) {
             Some(row) => (0..LANES).filter(|l| refused >> l & 1 != 0).for_each(|l| row[l] = 0),
             None if number < 128 => w.s[number as usize] = 0,

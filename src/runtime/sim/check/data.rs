@@ -30,7 +30,7 @@ impl StoredRegisters {
             Meaning::StoreTwo(dwords, _) => (Field::Data1, MemoryData::Dwords(dwords), 0),
             _ => return None,
         };
-        let register = facts.registers.iter().find(|r| r.is_read && r.field == Some(field))?;
+        let register = facts.uses.all.iter().find(|r| r.is_read && r.field == Some(field))?;
         Some(StoredRegisters { first: register.first + skipped as u32, kind })
     }
 }

@@ -85,7 +85,7 @@ fn descriptor_of(issue: &Issue<'_>, runner: &Runner) -> Option<Descriptor> {
     if !inst.op.info().format.is_mubuf() {
         return None;
     }
-    let first = issue.facts.registers.iter().find(|r| r.field == Some(Field::Base))?.first;
+    let first = issue.facts.uses.all.iter().find(|r| r.field == Some(Field::Base))?.first;
     let word = |n: u32| runner.w.scalar(OperandPlace::Scalar((first + n) as u8));
     // Bits 0 to 47, 48 to 61 and 64 to 95 (CDNA3 ISA guide, table "Buffer resource descriptor").
     let (low, high, records) = (word(0), word(1), word(2));

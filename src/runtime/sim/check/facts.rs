@@ -13,6 +13,7 @@ use crate::codegen::rules::{
     EXEC, InstructionView, MatrixPipe, UsedRegisters, VCC, class, is_acc_move, pending,
 };
 
+use super::super::error::MemoryAccess;
 use super::super::program::{Program, Step};
 use super::super::wave::M0;
 use super::model::{self, SyncScope};
@@ -108,18 +109,51 @@ pub(super) enum Treatment {
 pub(super) struct InstructionFacts {
     /// The instruction; none for undecodable bytes.
     pub inst: Option<Inst>,
-    /// Registers that it reads or writes.
-    pub touched: RegisterWords,
-    /// Registers that it writes.
-    pub written: RegisterBits,
-    /// All registers, one by one.
-    pub registers: Box<[UsedRegisters]>,
+    /// Its registers.
+    pub uses: RegisterUse,
     /// Its kind.
     pub kind: Treatment,
     /// The counters that it increments.
     pub counter: Counter,
     /// The order in which it completes.
     pub order: CompletionOrder,
+    /// What hazards make of it.
+    pub wait_states: HazardFacts,
+    /// What it says about the order of accesses.
+    pub sync: Synchronisation,
+    /// Earlier steps that a replay after a page fault would get wrong together with it, and its own if even
+    /// that alone; see `replay`.
+    pub apart_from: Box<[u32]>,
+    /// The earlier step whose half of a register it clears by loading the other one, see `halves`.
+    pub clears: Option<u32>,
+    /// It loads into LDS.
+    pub to_lds: bool,
+    /// Its effect depends on EXEC.
+    pub is_masked: bool,
+    /// Its effect depends on EXEC, and each lane uses vector registers of its own alone.
+    pub stays_in_lanes: bool,
+}
+
+/// The registers of an instruction.
+#[derive(Default)]
+pub(super) struct RegisterUse {
+    /// Those that it reads or writes.
+    pub touched: RegisterWords,
+    /// Those that it writes.
+    pub written: RegisterBits,
+    /// All, one by one.
+    pub all: Box<[UsedRegisters]>,
+    /// It touches VCC.
+    pub touches_vcc: bool,
+    /// What a memory operation has to keep if it is performed later: the registers that it reads and M0,
+    /// without EXEC.
+    pub sources: Box<[u16]>,
+    /// One past the last VGPR, AGPR and SGPR that it names.
+    pub ends: [u32; 3],
+}
+
+/// The part of an instruction in hazards.
+pub(super) struct HazardFacts {
     /// Wait states that it supplies.
     pub states: u32,
     /// No hazard rule asks for more wait states after it.
@@ -128,13 +162,12 @@ pub(super) struct InstructionFacts {
     pub position: u32,
     /// After it and the steps before it no hazard rule asks for more wait states.
     pub pending: u32,
-    /// It touches VCC.
-    pub touches_vcc: bool,
-    /// What a memory operation has to keep if it is performed later: the registers that it reads and M0,
-    /// without EXEC.
-    pub sources: Box<[u16]>,
     /// It is an f64 matrix instruction; it moves values between register files.
     pub passes_by: [bool; 2],
+}
+
+/// What an instruction says about the order of its wave's accesses and those of others.
+pub(super) struct Synchronisation {
     /// For a memory instruction whose access counts as atomic, because it is an atomic or has scope bits: its
     /// scope.
     pub scope: SyncScope,
@@ -142,56 +175,36 @@ pub(super) struct InstructionFacts {
     pub is_guess: bool,
     /// The steps of the loop in which it waits, see `polls`.
     pub polls: Option<Range<u32>>,
-    /// Earlier steps that a replay after a page fault would get wrong together with it, and its own if even
-    /// that alone; see `replay`.
-    pub apart_from: Box<[u32]>,
-    /// The earlier step whose half of a register it clears by loading the other one, see `halves`.
-    pub clears: Option<u32>,
     /// An access to device memory that hands over the accesses before it.
     pub releases: bool,
-    /// It loads into LDS.
-    pub to_lds: bool,
-    /// Its effect depends on EXEC.
-    pub is_masked: bool,
-    /// Its effect depends on EXEC, and each lane uses vector registers of its own alone.
-    pub stays_in_lanes: bool,
     /// Which of the vector caches it invalidates for the wave.
     pub invalidates: SyncScope,
     /// It writes L2 back.
     pub writes_back: bool,
-    /// One past the last VGPR, AGPR and SGPR that it names.
-    pub ends: [u32; 3],
 }
 
 impl InstructionFacts {
     fn undecodable() -> InstructionFacts {
         InstructionFacts {
             inst: None,
-            touched: RegisterWords::default(),
-            written: [0; 12],
-            registers: Box::new([]),
+            uses: RegisterUse::default(),
             kind: Treatment::Undecodable,
             counter: Counter::None,
             order: CompletionOrder::Message,
-            states: 1,
-            reach: 0,
-            position: 0,
-            pending: 0,
-            touches_vcc: false,
-            sources: Box::new([]),
-            passes_by: [false; 2],
-            scope: SyncScope::Wave,
-            is_guess: false,
-            polls: None,
+            wait_states: HazardFacts { states: 1, reach: 0, position: 0, pending: 0, passes_by: [false; 2] },
+            sync: Synchronisation {
+                scope: SyncScope::Wave,
+                is_guess: false,
+                polls: None,
+                releases: false,
+                invalidates: SyncScope::Wave,
+                writes_back: false,
+            },
             apart_from: Box::new([]),
             clears: None,
-            releases: false,
             to_lds: false,
             is_masked: false,
             stays_in_lanes: false,
-            invalidates: SyncScope::Wave,
-            writes_back: false,
-            ends: [0; 3],
         }
     }
 
@@ -220,31 +233,37 @@ impl InstructionFacts {
         // Without scope bits every store may set a flag.
         let stores = view.is_vmem() && info.may_store() && !arch.has_scope_bits();
         InstructionFacts {
-            touched: RegisterWords::of(&touched),
-            written,
             kind: treatment(&inst).unwrap_or(if counted { Treatment::Memory } else { Treatment::Plain }),
             counter,
             order: completion_order(&view),
-            states: if inst.op == Opcode::SNop { (inst.imm & 15) + 1 } else { 1 },
-            reach: pending(&view, arch),
-            position: 0,
-            pending: 0,
-            sources: if counted { sources(&view.registers) } else { Box::new([]) },
-            touches_vcc: view.registers.iter().any(|r| r.has(VCC) || r.has(VCC + 1)),
-            passes_by: [class(&view, arch) == Some(MatrixPipe::D), is_acc_move(&view)],
-            scope,
-            is_guess: false,
-            polls: None,
+            wait_states: HazardFacts {
+                states: if inst.op == Opcode::SNop { (inst.imm & 15) + 1 } else { 1 },
+                reach: pending(&view, arch),
+                position: 0,
+                pending: 0,
+                passes_by: [class(&view, arch) == Some(MatrixPipe::D), is_acc_move(&view)],
+            },
+            sync: Synchronisation {
+                scope,
+                is_guess: false,
+                polls: None,
+                releases: scope > SyncScope::Wave && info.may_store() || stores,
+                invalidates: model::invalidates(&inst, arch),
+                writes_back: model::writes_back(&inst),
+            },
             apart_from: Box::new([]),
             clears: None,
-            releases: scope > SyncScope::Wave && info.may_store() || stores,
             to_lds: info.may_store_to_lds(),
             is_masked: info.reads.contains(Implicit::EXEC),
             stays_in_lanes: info.reads.contains(Implicit::EXEC) && !crosses_lanes(&inst),
-            invalidates: model::invalidates(&inst, arch),
-            writes_back: model::writes_back(&inst),
-            ends,
-            registers: view.registers.into_boxed_slice(),
+            uses: RegisterUse {
+                touched: RegisterWords::of(&touched),
+                written,
+                touches_vcc: view.registers.iter().any(|r| r.has(VCC) || r.has(VCC + 1)),
+                sources: if counted { sources(&view.registers) } else { Box::new([]) },
+                ends,
+                all: view.registers.into_boxed_slice(),
+            },
             inst: Some(inst),
         }
     }
@@ -253,9 +272,9 @@ impl InstructionFacts {
     fn acquires(&self) -> bool {
         let Some(inst) = &self.inst else { return false };
         let info = inst.op.info();
-        let device = matches!(info.unit, Unit::Vmem | Unit::Flat) || self.scope > SyncScope::Wave;
+        let device = matches!(info.unit, Unit::Vmem | Unit::Flat) || self.sync.scope > SyncScope::Wave;
         let returns = matches!(info.meaning, Meaning::AtomicReturn(..));
-        let looks = self.is_atomic() || self.polls.is_some();
+        let looks = self.is_atomic() || self.sync.polls.is_some();
         let at_once = matches!(info.meaning, Meaning::CacheInvalidate | Meaning::GlobalBarrier);
         at_once || device && (returns || looks && info.may_load())
     }
@@ -265,7 +284,7 @@ impl InstructionFacts {
         let Some(inst) = &self.inst else { return false };
         let info = inst.op.info();
         let lds = matches!(info.unit, Unit::Lds | Unit::Flat);
-        let looks = self.is_guess || self.is_atomic() || self.polls.is_some();
+        let looks = self.sync.is_guess || self.is_atomic() || self.sync.polls.is_some();
         lds && (matches!(info.meaning, Meaning::AtomicReturn(..)) || looks && info.may_load())
     }
 }
@@ -370,9 +389,9 @@ impl Table {
             program.steps.iter().map(|step| facts_of(step, code, program.arch)).collect();
         let (mut position, mut pending) = (0, 0u32);
         for facts in &mut facts {
-            pending = facts.reach.max(pending.saturating_sub(facts.states));
-            (facts.position, facts.pending) = (position, pending);
-            position += facts.states;
+            pending = facts.wait_states.reach.max(pending.saturating_sub(facts.wait_states.states));
+            (facts.wait_states.position, facts.wait_states.pending) = (position, pending);
+            position += facts.wait_states.states;
         }
         mark(&mut facts, program);
         let own = facts.get(kernel).unwrap_or(&facts);
@@ -447,13 +466,18 @@ pub(super) fn name(number: u32) -> String {
 }
 
 impl InstructionFacts {
+    /// True if an access of it, of a scope, may be a flag that hands over data to other waves.
+    pub(super) fn may_be_flag(&self, access: MemoryAccess, scope: SyncScope) -> bool {
+        if access == MemoryAccess::Load { scope > SyncScope::Wave } else { self.sync.releases }
+    }
+
     /// True if its access counts as atomic.
     pub(super) fn is_atomic(&self) -> bool {
-        self.scope > SyncScope::Wave
+        self.sync.scope > SyncScope::Wave
     }
 
     /// True if it writes the register of that operand number.
     pub(super) fn writes(&self, number: u32) -> bool {
-        self.written[number as usize / 64 % 12] >> (number % 64) & 1 != 0
+        self.uses.written[number as usize / 64 % 12] >> (number % 64) & 1 != 0
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::ops::Range;
 
-use super::super::error::{MemoryAccess, RAISE_BUDGET, RAISE_TIMEOUT};
+use super::super::error::MemoryAccess;
 use super::super::progress::Overrun;
 use crate::codegen::object::SourceLine;
 use crate::codegen::rules::Erratum;
@@ -578,102 +578,6 @@ impl FindingKind {
             // Only atomics need their alignment.
             FindingKind::Misaligned { access, .. } => *access != MemoryAccess::Atomic,
             _ => false,
-        }
-    }
-}
-
-impl Finding {
-    /// Advice for authors of instructions: it names waits, registers and barriers.
-    pub(super) fn for_instructions(&self) -> String {
-        use FindingKind::*;
-        match &self.kind {
-            MissingWait { counter, at_most, .. } => {
-                format!("put `s_waitcnt {counter}({at_most})` in front of it")
-            }
-            UninitialisedRegister { register, .. } => {
-                format!("write {register} on every path that leads here")
-            }
-            UninitialisedMemory { memory: Memory::Device, .. } => {
-                "write the buffer from the host or in the kernel before it is loaded".to_owned()
-            }
-            UninitialisedMemory { .. } => "store before the load, on every path and in every lane".to_owned(),
-            Race { reason: Unordered::NoBarrier, .. } => {
-                "put a wait for the first access and `s_barrier` between the two".to_owned()
-            }
-            Race { reason: Unordered::NotWaited, memory: Memory::Lds, .. } => {
-                "wait for the first access (lgkmcnt; vmcnt for loads to LDS) in front of the barrier"
-                    .to_owned()
-            }
-            Race { reason: Unordered::NotWaited, .. } => {
-                "wait for the first access in front of the barrier".to_owned()
-            }
-            Race { reason: Unordered::OtherWorkgroup, .. } => {
-                "give the bytes to one workgroup, use atomics, or release and acquire at agent scope"
-                    .to_owned()
-            }
-            Race { reason: Unordered::NotWrittenBack, .. } => {
-                "put `buffer_wbl2 sc1` and `s_waitcnt vmcnt(0)` before the access that hands over the data, as workgroups may \
-                 be on different dies"
-                    .to_owned()
-            }
-            Race { reason: Unordered::NotInvalidated, .. } => {
-                "wait for the access that hands over the data and put `buffer_inv` (sc1 between workgroups, sc0 inside one; \
-                 `buffer_wbinvl1_vol` before CDNA 3) after it"
-                    .to_owned()
-            }
-            Race { reason: Unordered::NarrowScope, .. } => {
-                "give both accesses sc1, as sc0 alone means the workgroup and workgroups may be on different dies"
-                    .to_owned()
-            }
-            RepeatedStore { .. } => "let one of them store it, if that is cheaper".to_owned(),
-            UnreadStore { .. } => "nothing has to be done, unless somebody was meant to read it".to_owned(),
-            OutOfBounds { memory: Memory::Device, .. } => {
-                "mask the lanes off, or check the sizes of buffers and grid".to_owned()
-            }
-            Freed { .. } => "free the memory after the last kernel that uses it".to_owned(),
-            OutOfBounds { memory: Memory::Lds, .. } => {
-                "declare as much LDS as the kernel uses (group_segment_fixed_size, dynamic LDS)".to_owned()
-            }
-            OutOfBounds { .. } => "declare as much scratch as the kernel uses".to_owned(),
-            WideDescriptor { .. } => {
-                "end the descriptor where its buffer ends: its size may have wrapped around".to_owned()
-            }
-            LeavesBuffer { .. } => {
-                "end the descriptor where its buffer ends, or mask the lanes off".to_owned()
-            }
-            Misaligned { alignment, .. } => format!("align the address to {alignment} bytes"),
-            ToleratedHazard { .. } => "nothing has to be done: kernels that AMD ships, or its compiler makes, have no more".to_owned(),
-            Hazard { needed, present } => {
-                format!(
-                    "put `s_nop {}` or {} other instructions between",
-                    needed - present - 1,
-                    needed - present
-                )
-            }
-            StaleVccz => "put `s_mov_b64 vcc, vcc` in front of it".to_owned(),
-            ClearedHalf => {
-                "load the halves into two registers, and join them with `v_perm_b32` or `v_or_b32`".to_owned()
-            }
-            Erratum(erratum) => erratum.advice().to_owned(),
-            Replay => {
-                "put `s_nop 0` between the memory instructions, or have the target id say `xnack-`".to_owned()
-            }
-            EmptyBarrier => {
-                "put `s_cbranch_execz` round the barrier if the wave is not to take part, or let all waves reach the same \
-                 barriers"
-                    .to_owned()
-            }
-            DivergentBarrier { .. } => "let all lanes of a wave reach the barrier together".to_owned(),
-            RegisterBeyondAllocation { .. } => "raise the number of registers in the descriptor".to_owned(),
-            PastEnd => "end every path with `s_endpgm`".to_owned(),
-            IllegalInstruction => "look at how control came here".to_owned(),
-            WaitBeforeBarrier => "put `s_waitcnt vmcnt(0) lgkmcnt(0)` in front of it".to_owned(),
-            Endless { .. } => RAISE_BUDGET.to_owned(),
-            UnmetBarrier => "let one wave of each workgroup come here, and as many as M0 and the data say".to_owned(),
-            NoProgress => "look at the condition of the branch: nothing in the loop changes it".to_owned(),
-            TimedOut { .. } => RAISE_TIMEOUT.to_owned(),
-            Trap { .. } => "the kernel itself found something wrong".to_owned(),
-            Unsupported { .. } => "what this wave does after it is not checked".to_owned(),
         }
     }
 }

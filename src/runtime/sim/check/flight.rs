@@ -145,7 +145,7 @@ impl Flight {
         captured.count = 0;
         captured.scalars.clear();
         captured.exec = exec;
-        for &number in &facts.sources {
+        for &number in &facts.uses.sources {
             captured.keep(number.into(), w, vgprs);
         }
         self.push(index, facts, exec, Some(captured));
@@ -170,7 +170,7 @@ impl Flight {
             lanes: if facts.is_masked { exec } else { u64::MAX },
         });
         if facts.counter != Counter::None {
-            for (busy, written) in self.busy.iter_mut().zip(&facts.written) {
+            for (busy, written) in self.busy.iter_mut().zip(&facts.uses.written) {
                 *busy |= written;
             }
         }
@@ -274,7 +274,9 @@ impl Flight {
         }
         self.busy = [0; 12];
         for operation in &self.operations {
-            for (busy, written) in self.busy.iter_mut().zip(&table.facts[operation.step as usize].written) {
+            for (busy, written) in
+                self.busy.iter_mut().zip(&table.facts[operation.step as usize].uses.written)
+            {
                 *busy |= written;
             }
         }
@@ -349,7 +351,7 @@ impl Flight {
                 in_queue_with == Some(CompletionOrder::Vector) && o.order == CompletionOrder::Vector;
             !ordered
                 && o.lanes & lanes != 0
-                && super::facts::meet(&table.facts[o.step as usize].written, bits)
+                && super::facts::meet(&table.facts[o.step as usize].uses.written, bits)
         })?;
         let operation = &self.operations[index];
         let counter = if operation.pending[VM] { VM } else { LGKM };

@@ -259,7 +259,7 @@ impl LaunchChecker<'_> {
         match facts.kind {
             Treatment::Plain => return self.plain(&issue, turn),
             Treatment::Memory => {
-                if facts.polls.is_some()
+                if facts.sync.polls.is_some()
                     && !turn.runner.flight.waits()
                     && turn.runner.polling.comes_to_wait(&turn.runner.w, self.launch.memory, turn.lds)
                 {
@@ -304,8 +304,8 @@ impl LaunchChecker<'_> {
         if has_effect(step.class) {
             runner.rounds.reset();
         }
-        if facts.invalidates > SyncScope::Wave {
-            known.forget(who.wave, facts.invalidates);
+        if facts.sync.invalidates > SyncScope::Wave {
+            known.forget(who.wave, facts.sync.invalidates);
             if facts.counter != Counter::None {
                 runner.flight.issue(who.step, facts, runner.w.exec());
             }
@@ -421,7 +421,7 @@ impl LaunchChecker<'_> {
         facts: &InstructionFacts,
         who: WaveStep,
     ) -> bool {
-        let [undefined, busy] = facts.touched.meet(&runner.registers.partial, &runner.flight.busy);
+        let [undefined, busy] = facts.uses.touched.meet(&runner.registers.partial, &runner.flight.busy);
         let visit = self.visits[who.step as usize].load(Relaxed);
         if visit & SEEN == 0 {
             self.first_visit(worker, facts, who);
@@ -440,7 +440,7 @@ impl LaunchChecker<'_> {
         if busy {
             self.judge_in_flight(runner, worker, facts, who);
         }
-        if facts.touches_vcc {
+        if facts.uses.touches_vcc {
             judge_vccz(runner, worker, facts, who);
         }
         if !facts.apart_from.is_empty() {
@@ -465,7 +465,7 @@ impl LaunchChecker<'_> {
             worker.found.add(Raw { other: facts.clears, ..raw });
         }
         for (file, first) in [(0, FIRST_VECTOR), (1, 512), (2, 0)] {
-            let (end, allocated) = (facts.ends[file], self.limits[file]);
+            let (end, allocated) = (facts.uses.ends[file], self.limits[file]);
             if end > allocated {
                 let register = name(first + end - 1);
                 let kind = FindingKind::RegisterBeyondAllocation { register, allocated };
@@ -485,7 +485,7 @@ impl LaunchChecker<'_> {
         // Of a vector register an instruction uses the lanes that it is for, unless it moves data between
         // lanes.
         let own = if facts.stays_in_lanes { runner.w.exec() } else { u64::MAX };
-        for register in &facts.registers {
+        for register in &facts.uses.all {
             let lanes = if register.is_vector() { own } else { u64::MAX };
             for number in register.first..register.end {
                 let mut bits = [0; 12];

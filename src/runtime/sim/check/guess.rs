@@ -20,8 +20,8 @@ const FARTHEST: usize = 64;
 pub(super) fn mark(facts: &mut [InstructionFacts]) {
     for swap in 0..facts.len() {
         if let Some(load) = guess_of(facts, swap) {
-            facts[load].scope = SyncScope::Agent;
-            facts[load].is_guess = true;
+            facts[load].sync.scope = SyncScope::Agent;
+            facts[load].sync.is_guess = true;
         }
     }
 }
@@ -44,8 +44,8 @@ fn guess_of(facts: &[InstructionFacts], swap: usize) -> Option<usize> {
         if loads || scalar.as_ref().is_some_and(|scalar| scalar.is_loaded_by(inst)) {
             return (!escapes(facts, load, swap)).then_some(load);
         }
-        same &= !meet(&earlier.written, &whole);
-        scalar = scalar.filter(|_| !meet(&earlier.written, &base));
+        same &= !meet(&earlier.uses.written, &whole);
+        scalar = scalar.filter(|_| !meet(&earlier.uses.written, &base));
         if !same && scalar.is_none() {
             return None;
         }
@@ -119,19 +119,19 @@ fn constant(facts: &[InstructionFacts], at: usize, register: u32) -> Option<u32>
 
 /// True if what the step `load` loads is stored, or is part of an address, before the step `swap`.
 fn escapes(facts: &[InstructionFacts], load: usize, swap: usize) -> bool {
-    let mut derived = facts[load].written;
+    let mut derived = facts[load].uses.written;
     let mut execution: RegisterBits = [0; 12];
     insert(&mut execution, EXEC, EXEC + 2);
     for here in &facts[load + 1..swap] {
         let Some(inst) = &here.inst else { return true };
         let mut read: RegisterBits = [0; 12];
-        here.registers.iter().filter(|r| r.is_read).for_each(|r| insert(&mut read, r.first, r.end));
+        here.uses.all.iter().filter(|r| r.is_read).for_each(|r| insert(&mut read, r.first, r.end));
         let info = inst.op.info();
         let uses = meet(&read, &derived);
         if uses && (info.may_store() || info.may_load()) && private_place(inst).is_none() {
             return true;
         }
-        for (derived, written) in derived.iter_mut().zip(&here.written) {
+        for (derived, written) in derived.iter_mut().zip(&here.uses.written) {
             *derived = if uses { *derived | written } else { *derived & !written };
         }
         // Which lanes go on is their own matter.

@@ -46,14 +46,14 @@ pub(super) fn mark(facts: &mut [InstructionFacts], program: &Program) {
     }
     for step in 0..facts.len() {
         let Some(own) = half(&facts[step]) else { continue };
-        let register: RegisterBits = facts[step].written;
+        let register: RegisterBits = facts[step].uses.written;
         let mut before = (step.saturating_sub(FARTHEST)..step)
             .rev()
             .take_while(|&earlier| !is_target[earlier + 1] && !leads_elsewhere(&facts[earlier]));
-        let touching = before.find(|&earlier| facts[earlier].touched.meet(&register, &register)[0]);
+        let touching = before.find(|&earlier| facts[earlier].uses.touched.meet(&register, &register)[0]);
         let loads_other = |earlier: &usize| {
             let earlier = &facts[*earlier];
-            earlier.written == register && half(earlier).is_some_and(|other| other != own)
+            earlier.uses.written == register && half(earlier).is_some_and(|other| other != own)
         };
         facts[step].clears = touching.filter(loads_other).map(|earlier| earlier as u32);
     }

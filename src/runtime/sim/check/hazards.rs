@@ -158,7 +158,7 @@ impl Window {
     /// True if only instructions directly in front of the step with these facts matter to it.
     #[inline(always)]
     pub(super) fn is_straight(&self, facts: &InstructionFacts) -> bool {
-        facts.position >= self.checked_until
+        facts.wait_states.position >= self.checked_until
     }
 
     /// The first instruction on the way back that `then` follows too soon.
@@ -171,7 +171,10 @@ impl Window {
 
     /// The step `from` has led to `to` instead of the one after it.
     pub(super) fn jumped(&mut self, table: &Table, answers: &mut Answers, from: u32, to: u32) {
-        let end = table.facts.get(from as usize).map_or(0, |facts| facts.position + facts.states);
+        let end = table
+            .facts
+            .get(from as usize)
+            .map_or(0, |facts| facts.wait_states.position + facts.wait_states.states);
         let is_harmless = self.until <= end && answers.is_harmless(table, from, to);
         self.follow(table, from, to);
         if is_harmless {
@@ -181,12 +184,12 @@ impl Window {
 
     fn follow(&mut self, table: &Table, from: u32, to: u32) {
         let Some(facts) = table.facts.get(from as usize) else { return };
-        let end = facts.position + facts.states;
-        let left = facts.pending.max(self.until.saturating_sub(end));
+        let end = facts.wait_states.position + facts.wait_states.states;
+        let left = facts.wait_states.pending.max(self.until.saturating_sub(end));
         self.recent[self.count % RECENT] = StraightRun { first: self.landed, last: from };
         self.count += 1;
         self.landed = to;
-        self.until = table.facts.get(to as usize).map_or(0, |facts| facts.position + left);
+        self.until = table.facts.get(to as usize).map_or(0, |facts| facts.wait_states.position + left);
         self.checked_until = self.until;
     }
 }
@@ -204,15 +207,15 @@ impl WayBack {
         let facts = table.facts.get(first as usize)?;
         let present = self.states;
         let mut found = None;
-        if facts.reach > present {
+        if facts.wait_states.reach > present {
             let WaitStates { needed, undisputed } = answers.required(table, first, then, self.between);
             if needed > present {
                 found = Some(TooSoon { first, needed, undisputed, present });
             }
         }
-        self.states += facts.states;
-        self.between.dgemm |= facts.passes_by[0];
-        self.between.acc |= facts.passes_by[1];
+        self.states += facts.wait_states.states;
+        self.between.dgemm |= facts.wait_states.passes_by[0];
+        self.between.acc |= facts.wait_states.passes_by[1];
         found
     }
 }

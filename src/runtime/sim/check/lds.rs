@@ -53,12 +53,7 @@ pub(super) struct LdsShadow {
     value: Vec<u32>,
     /// For written cells with [`UNDEFINED`], which bits are; empty until there is one.
     undefined: Vec<UndefinedCell>,
-    /// Number of the last reading operation of each wave, wave after wave.
-    read: Vec<u32>,
-    /// The waves whose last read found what is there still, as a bit for each.
-    current: Vec<u16>,
-    /// Where that is so: number of the last operation of each wave that read something else there.
-    stale: Vec<u32>,
+    reads: LastReads,
     /// By cell: the stores before the last one that have stored the same value, one of each wave.
     common: BTreeMap<usize, Vec<EarlierStore>>,
     /// The cells in which unordered stores of the waves differ.
@@ -67,6 +62,17 @@ pub(super) struct LdsShadow {
     touched: Range<usize>,
     /// For each wave its last read, its last write by LDS instructions, and its last write by loads to LDS.
     last: Vec<Last>,
+}
+
+/// Who has read cells.
+#[derive(Default)]
+struct LastReads {
+    /// Number of the last reading operation of each wave, wave after wave.
+    numbers: Vec<u32>,
+    /// The waves whose last read found what is there still, as a bit for each.
+    current: Vec<u16>,
+    /// Where that is so: number of the last operation of each wave that read something else there.
+    stale: Vec<u32>,
 }
 
 /// A store of a value that another wave has stored again.
@@ -166,23 +172,18 @@ pub(super) struct LdsAccessor<'a> {
 impl LdsShadow {
     /// Empty.
     pub(super) fn new() -> LdsShadow {
-        let (writer, last) = (Vec::new(), Vec::new());
-        let (written, value, undefined, read) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        let (current, stale, common) = (Vec::new(), Vec::new(), BTreeMap::new());
         LdsShadow {
             granule: 2,
             cells: 0,
-            writer,
-            written,
-            value,
-            undefined,
-            read,
-            current,
-            stale,
-            common,
+            writer: Vec::new(),
+            written: Vec::new(),
+            value: Vec::new(),
+            undefined: Vec::new(),
+            reads: LastReads::default(),
+            common: BTreeMap::new(),
             contested: ContestedPlaces::new(),
             touched: 0..0,
-            last,
+            last: Vec::new(),
         }
     }
 
@@ -192,27 +193,27 @@ impl LdsShadow {
         if (self.cells, self.last.len()) != (cells, waves) {
             self.writer.clear();
             self.written.clear();
-            self.read.clear();
-            self.current.clear();
+            self.reads.numbers.clear();
+            self.reads.current.clear();
             self.touched = 0..0;
         }
         (self.granule, self.cells) = (granule, cells);
         // The next workgroup mostly needs as much as the one before it, which may have used little of it.
         let touched = std::mem::take(&mut self.touched);
         for wave in 0..if touched.is_empty() { 0 } else { waves } {
-            self.read[wave * cells..][touched.clone()].fill(0);
+            self.reads.numbers[wave * cells..][touched.clone()].fill(0);
         }
         self.writer[touched.clone()].fill(NOBODY);
         self.written[touched.clone()].fill(0);
-        self.current[touched].fill(0);
+        self.reads.current[touched].fill(0);
         self.writer.resize(cells, NOBODY);
         self.written.resize(cells, 0);
         self.value.resize(cells, 0);
         self.undefined.clear();
-        self.read.resize(cells * waves, 0);
-        self.current.resize(cells, 0);
+        self.reads.numbers.resize(cells * waves, 0);
+        self.reads.current.resize(cells, 0);
         // Looked at only where a wave is current, which it becomes together with its entry here.
-        self.stale.resize(cells * waves, 0);
+        self.reads.stale.resize(cells * waves, 0);
         self.common.clear();
         self.contested = ContestedPlaces::new();
         self.last.clear();
@@ -424,7 +425,7 @@ impl LdsShadow {
     /// True if another wave has read one of the cells, and that may not be over.
     fn is_read_anew(&self, cells: Range<usize>, by: &LdsAccessor<'_>) -> bool {
         (0..self.last.len()).filter(|&wave| wave != by.wave).any(|wave| {
-            let plane = &self.read[wave * self.cells..(wave + 1) * self.cells];
+            let plane = &self.reads.numbers[wave * self.cells..(wave + 1) * self.cells];
             Self::is_newer(plane, cells.clone(), by.known.of(by.wave, wave).over[LGKM])
         })
     }
@@ -445,9 +446,9 @@ impl LdsShadow {
     fn note_load(&mut self, cells: Range<usize>, by: &LdsAccessor<'_>) {
         let plane = by.wave * self.cells + cells.start..by.wave * self.cells + cells.end;
         let bit = 1 << (by.wave % 16);
-        let current = &mut self.current[cells];
+        let current = &mut self.reads.current[cells];
         for ((read, stale), current) in
-            self.read[plane.clone()].iter_mut().zip(&mut self.stale[plane]).zip(current)
+            self.reads.numbers[plane.clone()].iter_mut().zip(&mut self.reads.stale[plane]).zip(current)
         {
             *stale = if *current & bit == 0 { *read } else { *stale };
             *current |= bit;
@@ -571,7 +572,7 @@ impl LdsShadow {
             return false;
         }
         let (mut lane, mut byte) = run.lane_of((cells.start as u64) << self.granule);
-        let old = self.value[cells.clone()].iter_mut().zip(&mut self.current[cells]);
+        let old = self.value[cells.clone()].iter_mut().zip(&mut self.reads.current[cells]);
         let renew = |who: u8, value: &mut u32, current: &mut u16, new: u32| {
             let same = who & (VALUED | UNDEFINED) == VALUED && *value == new;
             *current = if same { *current } else { 0 };
@@ -623,7 +624,7 @@ impl LdsShadow {
     /// Something else is in a cell from now on.
     #[inline(always)]
     fn renew(&mut self, cell: usize) {
-        self.current[cell] = 0;
+        self.reads.current[cell] = 0;
         if !self.common.is_empty() {
             self.common.remove(&cell);
         }
@@ -673,8 +674,8 @@ impl LdsShadow {
             }
             for wave in (0..self.last.len()).filter(|&wave| reads && wave != by.wave) {
                 // Who has read this value already reads the same with this store or without it.
-                let finds_same = is_repeated && self.current[cell] >> (wave % 16) & 1 != 0;
-                let numbers = if finds_same { &self.stale } else { &self.read };
+                let finds_same = is_repeated && self.reads.current[cell] >> (wave % 16) & 1 != 0;
+                let numbers = if finds_same { &self.reads.stale } else { &self.reads.numbers };
                 let number = numbers[wave * self.cells + cell];
                 let clock = by.known.of(by.wave, wave);
                 if number > clock.over[LGKM] {

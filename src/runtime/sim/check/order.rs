@@ -11,6 +11,7 @@
 
 use std::collections::BTreeMap;
 
+use super::super::error::MemoryAccess;
 use super::flight::{Flight, LGKM, VM};
 use super::model::{CacheModel, SyncScope};
 
@@ -76,6 +77,16 @@ pub(super) enum Sight {
     Caches,
     /// Past them: stores, atomics, loads with scope bits.
     Memory,
+}
+
+impl Sight {
+    /// That of an access of a scope, for waves of its workgroup and of its device: a load bypasses the caches
+    /// as far as its scope reaches.
+    pub(super) fn of(access: MemoryAccess, own: SyncScope) -> [Sight; 2] {
+        let passes = |scope| access != MemoryAccess::Load || own >= scope;
+        [SyncScope::Workgroup, SyncScope::Agent]
+            .map(|scope| if passes(scope) { Sight::Memory } else { Sight::Caches })
+    }
 }
 
 impl KnownOrder {

@@ -23,9 +23,9 @@ pub(super) fn mark(facts: &mut [InstructionFacts], program: &Program) {
         if step.target != NOWHERE && first <= last && last - first < LONGEST && last < facts.len() {
             for index in waiting(&facts[first..=last]) {
                 let end = last as u32 + 1;
-                facts[first + index].polls = Some(first as u32..end);
+                facts[first + index].sync.polls = Some(first as u32..end);
                 if let Some(before) = before_the_loop(facts, first, first + index) {
-                    facts[before].polls = Some(before as u32..end);
+                    facts[before].sync.polls = Some(before as u32..end);
                 }
             }
         }
@@ -41,7 +41,7 @@ fn before_the_loop(facts: &[InstructionFacts], first: usize, access: usize) -> O
             return Some(at);
         }
         let stores = here.inst.as_ref().is_some_and(|inst| inst.op.info().may_store());
-        if ends(here.kind) || stores || meet(&sources, &here.written) {
+        if ends(here.kind) || stores || meet(&sources, &here.uses.written) {
             return None;
         }
     }
@@ -57,7 +57,7 @@ fn ends(kind: Treatment) -> bool {
 fn sources(facts: &InstructionFacts) -> RegisterBits {
     let mut read: RegisterBits = [0; 12];
     let counts = |first| first != EXEC && first != EXEC + 1;
-    for register in facts.registers.iter().filter(|r| r.is_read && counts(r.first)) {
+    for register in facts.uses.all.iter().filter(|r| r.is_read && counts(r.first)) {
         insert(&mut read, register.first, register.end);
     }
     read
@@ -83,7 +83,7 @@ fn waiting(body: &[InstructionFacts]) -> Vec<usize> {
     // What is written in the loop may be anything at its head.
     let mut varies: RegisterBits = [0; 12];
     for facts in body {
-        varies.iter_mut().zip(&facts.written).for_each(|(all, written)| *all |= written);
+        varies.iter_mut().zip(&facts.uses.written).for_each(|(all, written)| *all |= written);
     }
     let mut found = Vec::new();
     for (index, facts) in body.iter().enumerate() {
@@ -99,7 +99,7 @@ fn waiting(body: &[InstructionFacts]) -> Vec<usize> {
         }
         let loads = info.may_load() && info.unit != Unit::Smem;
         let stays = is_same && (!loads || slot.is_some_and(|slot| !slots.contains(&slot)));
-        for (all, written) in varies.iter_mut().zip(&facts.written) {
+        for (all, written) in varies.iter_mut().zip(&facts.uses.written) {
             *all = if stays { *all & !written } else { *all | written };
         }
     }

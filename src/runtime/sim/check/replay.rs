@@ -50,15 +50,15 @@ pub(super) fn mark(facts: &mut [InstructionFacts], xnack: FeatureSetting) {
         last = Some(is_scalar);
         let mut reads = [0; 12];
         view.reads().for_each(|r| insert(&mut reads, r.first, r.end));
-        let written = &facts[step].written;
+        let written = &facts[step].uses.written;
         let changes = view.changes_memory();
         let meets = |earlier: &&InRun| {
-            let theirs = &facts[earlier.step].written;
+            let theirs = &facts[earlier.step].uses.written;
             let loads = theirs.iter().any(|&bits| bits != 0);
             meet(written, &earlier.reads) || meet(theirs, &reads) || loads && changes
         };
         let first = if is_certain { 0 } else { run.len().saturating_sub(GUARDED) };
-        let loads = |earlier: &InRun| facts[earlier.step].written.iter().any(|&bits| bits != 0);
+        let loads = |earlier: &InRun| facts[earlier.step].uses.written.iter().any(|&bits| bits != 0);
         let is_judged = is_certain || run[first..].iter().any(loads);
         let judged = run[first..].iter().filter(|_| is_judged);
         let mut apart: Vec<u32> = judged.filter(meets).map(|earlier| earlier.step as u32).collect();

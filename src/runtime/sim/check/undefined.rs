@@ -115,7 +115,7 @@ impl<'a> UndefinedStore<'a> {
         if let Some(stored) = StoredRegisters::of(facts, index).filter(|s| s.first >= FIRST_VECTOR) {
             return Some(UndefinedStore::Registers { stored, lanes, registers, step });
         }
-        let mut read = facts.registers.iter().filter(|r| r.is_read).flat_map(|r| r.first..r.end);
+        let mut read = facts.uses.all.iter().filter(|r| r.is_read).flat_map(|r| r.first..r.end);
         let number = read.find(|&number| number >= FIRST_VECTOR && !registers.is_defined(number, lanes))?;
         Some(UndefinedStore::Computed { lanes, origin: registers.origin(number, step) })
     }

@@ -245,24 +245,10 @@ fn execute(
         SetHalt if s.imm & 1 != 0 => return Err(Stopped::wave(FaultKind::Unsupported("halting a wave"))),
         // Nothing is in flight when an instruction executes, caches are coherent, and yielding to other waves
         // has no effect.
-        Wait
-        | Nop
-        | Sleep
-        | SetPriority
-        | SendMessage
-        | SetHalt
-        | SetKill
-        | Wakeup
-        | PerformanceCounters
-        | TraceData
-        | InvalidateCode
-        | ScalarCacheInvalidate
+        Wait | Nop | Sleep | SetPriority | SendMessage | SetHalt | SetKill | Wakeup | PerformanceCounters
+        | TraceData | InvalidateCode | LdsNop | ProbeAddress | Export | Interpolate | ScreenPartition => {}
+        ScalarCacheInvalidate
         | ScalarCacheDiscard(_)
-        | LdsNop
-        | ProbeAddress
-        | Export
-        | Interpolate
-        | ScreenPartition
         | ScalarCacheWriteBack
         | CacheWriteBack
         | CacheInvalidate => {}

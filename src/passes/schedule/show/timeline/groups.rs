@@ -73,6 +73,33 @@ fn clusters(kernel: &KernelView, view: &LoopView) -> Result<Vec<TimelineGroup>, 
     Ok(found)
 }
 
+/// The row that names the groups of waves.
+fn head(groups: &[WaveGroup], out: &mut String) {
+    out.push_str("<thead><tr><th></th>");
+    for WaveGroup { late, waves } in groups {
+        let late = match late {
+            0 if groups.len() == 1 => String::new(),
+            0 => "<small>ahead</small>".to_owned(),
+            1 => "<small>one barrier late</small>".to_owned(),
+            more => format!("<small>{more} barriers late</small>"),
+        };
+        put!(out, "<th>waves {}{late}</th>", ranges(waves));
+    }
+    out.push_str("</tr></thead>\n");
+}
+
+/// How long a cluster keeps units busy; the longest bar is `most` cycles.
+fn bars(cluster: &TimelineGroup, most: u32, out: &mut String) {
+    out.push_str("</div><div class=\"bars\">");
+    for (resource, colour) in SHOWN {
+        let busy = cluster.busy[resource as usize];
+        if busy > 0 {
+            bar(busy, most, colour, &format!("{} {busy} cycles", resource.name()), out);
+        }
+    }
+    out.push_str("</div></td>");
+}
+
 /// The clusters of a loop as a table.
 pub(super) fn between_barriers(kernel: &KernelView, view: &LoopView, out: &mut String) -> Result<(), Bug> {
     let groups = groups_of(kernel.view, view.running)?;
@@ -93,17 +120,9 @@ pub(super) fn between_barriers(kernel: &KernelView, view: &LoopView, out: &mut S
         0 | 1 => "One trip between its barriers",
         _ => "One trip between its barriers: what stands side by side runs at the same time",
     };
-    put!(out, "<h3>{step}</h3>\n<div class=\"scroll\"><table class=\"groups\">\n<thead><tr><th></th>");
-    for WaveGroup { late, waves } in &groups {
-        let late = match late {
-            0 if groups.len() == 1 => String::new(),
-            0 => "<small>ahead</small>".to_owned(),
-            1 => "<small>one barrier late</small>".to_owned(),
-            more => format!("<small>{more} barriers late</small>"),
-        };
-        put!(out, "<th>waves {}{late}</th>", ranges(waves));
-    }
-    out.push_str("</tr></thead>\n<tbody>\n");
+    put!(out, "<h3>{step}</h3>\n<div class=\"scroll\"><table class=\"groups\">\n");
+    head(&groups, out);
+    out.push_str("<tbody>\n");
     let most = clusters.iter().flat_map(|cluster| cluster.busy).max().unwrap_or(0);
     for time in 0..count {
         put!(out, "<tr><th>{time}</th>");
@@ -115,14 +134,7 @@ pub(super) fn between_barriers(kernel: &KernelView, view: &LoopView, out: &mut S
             let before = if time < late { ", of the previous trip" } else { "" };
             put!(out, "<td><div class=\"cluster\">cluster {number}{before}</div><div>");
             operations(kernel.view, &cluster.nodes, Iterations::Shown, out)?;
-            out.push_str("</div><div class=\"bars\">");
-            for (resource, colour) in SHOWN {
-                let busy = cluster.busy[resource as usize];
-                if busy > 0 {
-                    bar(busy, most, colour, &format!("{} {busy} cycles", resource.name()), out);
-                }
-            }
-            out.push_str("</div></td>");
+            bars(cluster, most, out);
             if !ends.contains(&cluster.end) {
                 ends.push(cluster.end);
             }

@@ -94,7 +94,7 @@ impl DefinednessFlow<'_> {
 
     /// Everything that is written is defined in `lanes`.
     fn settle(&mut self, lanes: u64) {
-        for register in self.facts.registers.iter().filter(|r| r.is_written) {
+        for register in self.facts.uses.all.iter().filter(|r| r.is_written) {
             for number in register.first..register.end {
                 match number {
                     FIRST_VECTOR.. => self.r.write_vector(number, lanes, u64::MAX),
@@ -106,7 +106,7 @@ impl DefinednessFlow<'_> {
 
     /// The first register that is read and not fully defined.
     fn undefined_source(&self) -> Option<u32> {
-        let reads = self.facts.registers.iter().filter(|r| r.is_read);
+        let reads = self.facts.uses.all.iter().filter(|r| r.is_read);
         reads.flat_map(|r| r.first..r.end).find(|&n| !self.r.is_defined(n, u64::MAX))
     }
 

@@ -301,28 +301,14 @@ pub(super) fn way(meaning: Meaning) -> DefinednessMethod {
     match meaning {
         // Four sums of 32 bits.
         Vector(Calc::MaskedQuadSumAbsDiff, Element::U32) => DefinednessMethod::Lanes,
-        Vector(..)
-        | Packed(..)
-        | PackedMove
-        | Convert(..)
-        | ConvertRound(_)
-        | ConvertOffset
-        | ConvertNormalized(..)
+        Vector(..) | Packed(..) | PackedMove | Pack(_) | MulAddMixed(_) | FmaMix(_) | FmaMixHigh
+        | Interpolate | ScreenPartition | MaskedBitCount(_) => DefinednessMethod::Values,
+        Convert(..) | ConvertRound(_) | ConvertOffset | ConvertToByte | ConvertByte(_) | PackConvert(..)
+        | SaturateBytes | ShiftPackBytes(_) => DefinednessMethod::Values,
+        ConvertNormalized(..)
         | PackConvertNormalized(..)
-        | ConvertToByte
         | ConvertStochastic(..)
-        | SaturateBytes
-        | ShiftPackBytes(_)
-        | ConvertByte(_)
-        | PackConvert(..)
-        | PackConvertNearest(..)
-        | Pack(_)
-        | MulAddMixed(_)
-        | FmaMix(_)
-        | FmaMixHigh
-        | Interpolate
-        | ScreenPartition
-        | MaskedBitCount(_) => DefinednessMethod::Values,
+        | PackConvertNearest(..) => DefinednessMethod::Values,
         ConvertScaled(..) | ConvertScaledStochastic(..) | Dot(_) => DefinednessMethod::Lanes,
         Compare(..) | CompareExec(..) | CompareClass(_) | CompareClassExec(_) | DivScale(_) => {
             DefinednessMethod::Mask
@@ -341,54 +327,23 @@ pub(super) fn way(meaning: Meaning) -> DefinednessMethod {
         | GetPc | Call | Nop | EndProgram | EndProgramSaved | Barrier | Wait | Sleep | Wakeup | SetKill
         | PerformanceCounters | SetPriority | Trap | SetHalt | InvalidateCode | VectorNop
         | CacheWriteBack | CacheInvalidate | LdsNop | ProbeAddress | Export => DefinednessMethod::Defined,
-        ScalarLoad(_)
-        | ScalarBufferLoad(_)
-        | ScalarScratchLoad(_)
-        | ScalarStore(_)
-        | ScalarScratchStore(_)
-        | ScalarBufferStore(_)
-        | ScalarAtomic(..)
-        | ScalarBufferAtomic(..)
-        | ScalarCacheDiscard(_)
-        | ReadTime
-        | ReadRealTime
-        | ScalarCacheInvalidate
-        | ScalarCacheWriteBack
-        | Load(_)
-        | LoadFormat(_)
-        | LoadFormatHalf(_)
-        | LoadFormatHigh
-        | StoreFormat(_)
-        | StoreFormatHalf(_)
-        | StoreFormatHigh
-        | LoadFormatToLds
-        | StoreFromLdsToMemory
-        | LoadTransposed(..)
-        | LoadToLds(_)
-        | Store(_)
-        | LoadTwo(..)
-        | StoreTwo(..)
-        | ExchangeTwo(..)
-        | AtomicFromLds(..)
-        | StoreFromLds(_)
-        | ConditionalExchange
-        | LoadAtLane
-        | StoreAtLane
-        | ImageLoad
-        | ImageLoadPacked
-        | ImageStore
-        | ImageStorePacked
-        | ImageAtomic(..)
-        | ImageSample
-        | ImageGather
-        | ImageQuery
-        | CountLanes(_)
-        | GlobalWaveSync
-        | GlobalBarrier
-        | Atomic(..)
-        | AtomicReturn(..)
-        | LaneSwizzle
-        | LanePermute(_) => DefinednessMethod::Memory,
+        ScalarLoad(_) | ScalarBufferLoad(_) | ScalarScratchLoad(_) | ScalarStore(_)
+        | ScalarBufferStore(_) | ScalarAtomic(..) | ScalarCacheWriteBack | ReadTime | ReadRealTime => {
+            DefinednessMethod::Memory
+        }
+        ScalarScratchStore(_) | ScalarBufferAtomic(..) | ScalarCacheDiscard(_) | ScalarCacheInvalidate => {
+            DefinednessMethod::Memory
+        }
+        Load(_) | LoadFormat(_) | LoadFormatHalf(_) | LoadFormatHigh | StoreFormat(_)
+        | StoreFormatHalf(_) | StoreFormatHigh | LoadTransposed(..) | Store(_) | LoadTwo(..)
+        | StoreTwo(..) | LoadFormatToLds | LoadToLds(_) | StoreFromLds(_) | StoreFromLdsToMemory => {
+            DefinednessMethod::Memory
+        }
+        Atomic(..) | AtomicReturn(..) | AtomicFromLds(..) | ExchangeTwo(..) | ConditionalExchange
+        | LoadAtLane | StoreAtLane | LaneSwizzle | LanePermute(_) | CountLanes(_) | GlobalWaveSync
+        | GlobalBarrier => DefinednessMethod::Memory,
+        ImageLoad | ImageLoadPacked | ImageStore | ImageStorePacked | ImageAtomic(..) | ImageSample
+        | ImageGather | ImageQuery => DefinednessMethod::Memory,
     }
 }
 

@@ -195,7 +195,7 @@ impl DefinednessFlow<'_> {
 
     /// Notes whether SCC is known, if the instruction writes it.
     fn set_condition(&mut self, known: bool) {
-        if self.facts.registers.iter().any(|r| r.is_written && r.first == SCC) {
+        if self.facts.uses.all.iter().any(|r| r.is_written && r.first == SCC) {
             self.r.set_scc(known);
             if let Some(origin) = self.origin.filter(|_| !known) {
                 self.r.set_origin(SCC, origin);

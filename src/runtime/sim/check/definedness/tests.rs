@@ -59,7 +59,7 @@ impl Trial {
     }
 
     fn numbers(&self) -> Vec<u32> {
-        let mut numbers: Vec<u32> = self.facts.registers.iter().flat_map(|r| r.first..r.end).collect();
+        let mut numbers: Vec<u32> = self.facts.uses.all.iter().flat_map(|r| r.first..r.end).collect();
         numbers.sort_unstable();
         numbers.dedup();
         numbers

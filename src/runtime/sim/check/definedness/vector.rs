@@ -71,14 +71,14 @@ impl DefinednessFlow<'_> {
 
     /// True if something undefined could matter to `lanes`.
     fn reads_undefined(&self, lanes: u64, crosses_lanes: bool) -> bool {
-        self.facts.registers.iter().filter(|r| r.is_read).any(|r| {
+        self.facts.uses.all.iter().filter(|r| r.is_read).any(|r| {
             let lanes = if crosses_lanes && r.field == Some(Field::Src0) { self.w.exec() } else { lanes };
             (r.first..r.end).any(|number| !self.r.is_defined(number, lanes))
         })
     }
 
     fn first_undefined(&self, lanes: u64) -> Option<UndefinedOrigin> {
-        let reads = || self.facts.registers.iter().filter(|r| r.is_read);
+        let reads = || self.facts.uses.all.iter().filter(|r| r.is_read);
         // Lanes that DPP writes keep nothing of what was in the result's register before: what is undefined
         // there came from a source, if need be from another lane.
         let has_dpp = self.facts.inst.is_some_and(|inst| inst.modifiers.has_dpp());
@@ -195,7 +195,7 @@ impl DefinednessFlow<'_> {
 
     /// Lanes whose bit of an implicitly read VCC is undefined.
     fn implicit_mask(&self) -> u64 {
-        let is_read = self.facts.registers.iter().any(|r| r.is_read && r.field.is_none() && r.first == VCC);
+        let is_read = self.facts.uses.all.iter().any(|r| r.is_read && r.field.is_none() && r.first == VCC);
         if is_read { !self.r.pair(VCC) } else { 0 }
     }
 
