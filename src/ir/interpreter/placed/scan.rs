@@ -76,10 +76,7 @@ impl Machine<'_> {
             for element in &elements {
                 let before = defined;
                 defined &= element.1;
-                flags.push(match scan.op {
-                    ScanOp::Inclusive => defined,
-                    ScanOp::Exclusive => before,
-                });
+                flags.push(if scan.op.is_exclusive() { before } else { defined });
             }
             let sums = bits_of(&sums).into_iter().zip(flags).skip(skipped);
             summed.insert(kept.clone(), line.keys().copied().zip(sums).collect());
