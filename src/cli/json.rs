@@ -146,7 +146,7 @@ fn split_accesses(report: &Report) -> Value {
 }
 
 fn masked_accesses(report: &Report) -> Value {
-    let access = |a: &groundswell::report::MaskedAccessReport| json!({ "kind": a.kind, "memory": a.memory, "dims": a.dims });
+    let access = |a: &groundswell::report::MaskedAccessReport| json!({ "kind": a.kind, "memory": a.memory, "dims": a.dims, "why": a.why });
     report.masked_accesses.iter().map(access).collect()
 }
 

@@ -8,7 +8,7 @@ use super::node::*;
 use super::op::{scans, sorts};
 
 macro_rules! scan_methods {
-    ($($op:ident $word:literal $method:ident $doc:literal;)*) => {
+    ($($op:ident $word:literal $method:ident $joins:ident $takes:ident $doc:literal;)*) => {
         impl Value {
             $(
                 #[doc = $doc]

@@ -699,7 +699,7 @@ macro_rules! ternary_methods {
 ternary_operations!(ternary_methods);
 
 macro_rules! reduction_methods {
-    ($($op:ident $word:literal $method:ident $joins:ident $exactness:ident $doc:literal;)*) => {
+    ($($op:ident $word:literal $method:ident $joins:ident $dtypes:ident $exactness:ident $doc:literal;)*) => {
         impl Value {
             $(
                 #[doc = $doc]

@@ -11,6 +11,7 @@ use smallvec::SmallVec;
 use super::expr::{Expr, ExprArena, ExprError, Symbol};
 use super::layout::{Dim, Layout, Mma, MmaType, UnitDims, UnitSize};
 use super::node::{Dims, Origin, ValueType};
+use super::reasons::{MaskReason, Narrowness, UnsharedReason};
 
 /// The pass that left the kernel as it is: the passes after that one still have to run. On the kernel entity
 /// of a kernel that was read from such a text.
@@ -205,12 +206,41 @@ pub struct Bounds {
     pub leaves: SmallVec<[Dim; 4]>,
     /// Those of them along which it must read zeros or write nothing.
     pub masks: SmallVec<[Dim; 4]>,
+    /// Why it has masks; none without them.
+    pub masked_as: Option<MaskReason>,
     /// Of a mapped access, whose other dimensions are those of its value: dimensions of the memory along
     /// which a coordinate can be outside of it.
     pub outside: SmallVec<[Dim; 4]>,
     /// Consecutive elements that are all inside or all outside: no instruction covers more.
     pub granule: u32,
+    /// Of an access of rows: the elements that would be moved at once if that did not keep them apart, and
+    /// why it does.
+    pub narrowed: Option<(u32, Narrowness)>,
 }
+
+/// Why a node is there: it ends a conversion of layouts, which an operation asked for. The conversion begins
+/// with the operand of the first rearrangement or, through LDS, with the value that is written there.
+#[derive(Component, Copy, Clone, PartialEq, Eq, Debug)]
+#[component(storage = "SparseSet")]
+pub(crate) struct LayoutConversion {
+    /// The word of the operation, and where its author wrote it; a loop hands values on.
+    pub user: &'static str,
+    pub origin: Origin,
+    /// Vector instructions that it is estimated to take.
+    pub vector: u32,
+    /// Instructions of LDS.
+    pub lds: u32,
+}
+
+/// On a read of a shared memory: it does not go through LDS.
+#[derive(Component, Copy, Clone, PartialEq, Eq, Debug)]
+#[component(storage = "SparseSet")]
+pub(crate) struct Unshared(pub UnsharedReason);
+
+/// On a barrier, a wait or another control: the schedule of a loop has put it there.
+#[derive(Component, Copy, Clone, PartialEq, Eq, Debug)]
+#[component(storage = "SparseSet")]
+pub(crate) struct OfSchedule;
 
 /// XOR swizzle of an LDS buffer: unit number `u` of row `r` is stored at unit `u ^ phase(r)`.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]

@@ -56,6 +56,8 @@ pub(crate) mod op;
 #[cfg(feature = "compiler")]
 pub(crate) mod packed_f4;
 #[cfg(feature = "compiler")]
+pub(crate) mod reasons;
+#[cfg(feature = "compiler")]
 pub(crate) mod reduced_dims;
 #[cfg(feature = "compiler")]
 mod regions;

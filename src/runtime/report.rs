@@ -176,6 +176,9 @@ pub struct MaskedAccessReport {
     /// The dimensions along which there may be such elements, each with the reason: `M (1000 in tiles of
     /// 128)`.
     pub dims: Vec<String>,
+    /// Why these are left out; empty if only coordinates may be outside.
+    #[serde(with = "lasting_name")]
+    pub why: LastingName,
 }
 
 /// A read of a shared memory that does not go through LDS: every lane loads its own elements from global

@@ -162,7 +162,8 @@ impl fmt::Display for SplitAccessReport {
 
 impl fmt::Display for MaskedAccessReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} of {} along {}", self.kind, self.memory, self.dims.join(", "))
+        write!(f, "{} of {} along {}", self.kind, self.memory, self.dims.join(", "))?;
+        if self.why.is_empty() { Ok(()) } else { write!(f, ": {}", self.why) }
     }
 }
 

@@ -4,5 +4,6 @@
 mod dependencies;
 mod floors;
 mod guards;
+mod new_operations;
 mod operation_files;
 mod rooms;

@@ -32,7 +32,7 @@ fn classes() -> Vec<OperationClass> {
         class("element-wise, of one value", &["UnaryOp"], all(UnaryOp::ALL), 1, 3),
         class("element-wise, of two values", &["BinaryOp"], all(BinaryOp::ALL), 1, 3),
         class("reduction", &["ReductionOp"], all(ReductionOp::ALL), 0, 3),
-        class("scan", &["ScanOp"], all(ScanOp::ALL), 0, 4),
+        class("scan", &["ScanOp"], all(ScanOp::ALL), 1, 1),
         class("sort", &["SortOp"], all(SortOp::ALL), 1, 1),
         class("atomic", &["AtomicOp"], all(AtomicOp::ALL), 1, 3),
         class("contraction", &["ContractionOp", "Op"], named(&["Mma", "ScaledMma"]), 0, 4),

@@ -1,12 +1,12 @@
-//! What machine code says of its waits: each of them has a reason, and the rest is the code of the
-//! executable.
+//! What machine code says of its waits and barriers: each of them has a reason, and the rest is the code of
+//! the executable.
 
 use groundswell::compile::{machine_code_after, machine_code_with_reasons};
 use groundswell::kernels::{Gemm, Waves, copy};
 use groundswell::prelude::*;
 
 fn is_wait(line: &str) -> bool {
-    ["s_waitcnt", "s_nop"].iter().any(|word| line.trim_start().starts_with(word))
+    ["s_waitcnt", "s_nop", "s_barrier"].iter().any(|word| line.trim_start().starts_with(word))
 }
 
 #[test]
@@ -36,6 +36,30 @@ fn each_wait_says_what_would_go_wrong_without_it() {
         assert_eq!(plain, machine_code_after(&kernel, &options, "hazards").expect("it compiles"));
     }
     assert!(waits > 60, "{waits}");
+}
+
+/// A barrier says what its node does: which accesses it keeps in order, or that a schedule has put it there.
+#[test]
+fn barriers_say_what_they_keep_in_order() {
+    let barriers = |options: fn(Options) -> Options| {
+        let gemm = Gemm::new(256, 256, 256);
+        let options = options(gemm.options(Target::GFX942));
+        let text = machine_code_with_reasons(&gemm.kernel().expect("a kernel"), &options);
+        let text = text.expect("it compiles");
+        let lines = text.lines().filter(|line| line.trim_start().starts_with("s_barrier"));
+        lines.map(|line| line.split_once("    ; ").expect("a reason").1.to_owned()).collect::<Vec<_>>()
+    };
+    let placed = barriers(|options| options.schedule(Schedule::None));
+    assert!(placed.len() > 1, "{placed:?}");
+    for reason in placed {
+        let (later, earlier) = reason.split_once(" before the ").expect("two accesses");
+        let is_access = |text: &str| ["read of ", "write of "].iter().any(|kind| text.starts_with(kind));
+        assert!(is_access(later.trim_start_matches("or: the ")) && is_access(earlier), "{reason}");
+        assert!(earlier.ends_with(" in all waves"), "{reason}");
+    }
+    let scheduled = barriers(|options| options.schedule(Schedule::PingPong));
+    let of_schedule = scheduled.iter().filter(|reason| *reason == "asked for by its loop's schedule");
+    assert!(of_schedule.count() > 2, "{scheduled:?}");
 }
 
 /// What was decided before there was machine code stands at its head.
@@ -85,8 +109,7 @@ fn layouts_splits_and_masks_are_at_the_head() {
     let options = Options::new(Target::GFX942).set("M", 60).set("N", 64);
     let text = machine_code_with_reasons(&kernel.expect("a kernel"), &options).expect("it compiles");
     let reads = text.lines().filter(|line| line.starts_with("; masked: read of ")).collect::<Vec<_>>();
-    assert!(
-        matches!(&reads[..], [line] if line.ends_with("along M (60 in tiles of 16), M (by its coordinates) (3 of them)")),
-        "{text}"
-    );
+    let ends = "along M (60 in tiles of 16), M (by its coordinates): coordinates of what does not exist lead \
+                anywhere (3 of them)";
+    assert!(matches!(&reads[..], [line] if line.ends_with(ends)), "{text}");
 }

@@ -8,6 +8,7 @@ use crate::codegen::isa::{Operand, VReg};
 use crate::codegen::machine::{BlockId, InstId};
 use crate::ir::expr::{Expr, Symbol};
 use crate::ir::node_map::NodeSet;
+use crate::ir::reasons::Narrowness;
 
 /// One kernel argument in the kernarg segment.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -58,34 +59,6 @@ pub(crate) struct SplitAccess {
     pub why: Narrowness,
 }
 
-/// Why an instruction moves no more elements.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Narrowness {
-    /// Each element has a coordinate that is a value of its own.
-    OwnCoordinates,
-    /// They are no neighbours in memory.
-    Apart,
-    /// They do not certainly start at a whole dword.
-    Unaligned,
-    /// Some may be outside of the memory while others are inside.
-    Edges,
-    /// The strides or the sizes of the memory are not certainly multiples of more.
-    Strides,
-}
-
-impl Narrowness {
-    /// The reason in words.
-    pub(crate) const fn text(self) -> &'static str {
-        match self {
-            Narrowness::OwnCoordinates => "each has a coordinate that is a value of its own",
-            Narrowness::Apart => "more are not certainly neighbours in memory",
-            Narrowness::Unaligned => "more do not certainly start at a whole dword",
-            Narrowness::Edges => "of more some may be outside of the memory while others are inside",
-            Narrowness::Strides => "strides and sizes are not certainly multiples of more",
-        }
-    }
-}
-
 /// The instructions that a node has become.
 #[derive(Clone, Debug)]
 pub(crate) struct NodeSpan {
@@ -93,6 +66,17 @@ pub(crate) struct NodeSpan {
     pub node: Entity,
     /// The instructions.
     pub insts: Range<InstId>,
+}
+
+/// Code that has reasons, by the nodes that keep them.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ReasonedCode {
+    /// Accesses, by their logical nodes, whose instructions move fewer elements than a lane has side by side.
+    pub splits: Vec<(Entity, SplitAccess)>,
+    /// Accesses, by their logical nodes, that leave elements out, and the memory that these are outside of.
+    pub masked: Vec<(Entity, Entity)>,
+    /// The node of each barrier in the order of the code; a persistent kernel's between its tiles have none.
+    pub barriers: Vec<Option<Entity>>,
 }
 
 /// The results of lowering apart from the code.
@@ -118,10 +102,7 @@ pub(crate) struct Lowered {
     /// Largest byte offsets inside one descriptor that must stay below 2^31, as expressions to check at
     /// launch.
     pub reaches: Vec<(Entity, Expr)>,
-    /// Accesses, by their logical nodes, whose instructions move fewer elements than a lane has side by side.
-    pub splits: Vec<(Entity, SplitAccess)>,
-    /// Accesses, by their logical nodes, that leave elements out, and the memory that these are outside of.
-    pub masked: Vec<(Entity, Entity)>,
+    pub reasons: ReasonedCode,
     /// The instructions of each node, in the order in which nodes end, if they are asked for: none then
     /// stands among those of another node.
     pub nodes: Option<Vec<NodeSpan>>,

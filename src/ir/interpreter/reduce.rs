@@ -56,7 +56,8 @@ pub(super) fn reduce(op: ReductionOp, data: &Data, fold: Fold) -> Result<Data, A
     })
 }
 
-fn floats(op: ReductionOp, elements: &mut dyn Iterator<Item = f64>) -> f64 {
+/// Floats, joined in f64 in their order.
+pub(super) fn floats(op: ReductionOp, elements: &mut dyn Iterator<Item = f64>) -> f64 {
     match op {
         ReductionOp::Sum => elements.fold(-0.0, |sum, x| sum + x),
         ReductionOp::Product => elements.product(),
@@ -74,7 +75,8 @@ fn integers(op: ReductionOp, least: i32, most: i32, elements: &mut dyn Iterator<
     }
 }
 
-fn long_integers(op: ReductionOp, elements: &mut dyn Iterator<Item = i64>) -> i64 {
+/// Integers of 64 bits, joined in their order.
+pub(super) fn long_integers(op: ReductionOp, elements: &mut dyn Iterator<Item = i64>) -> i64 {
     match op {
         ReductionOp::Sum => elements.fold(0, i64::wrapping_add),
         ReductionOp::Product => elements.fold(1, i64::wrapping_mul),

@@ -5,7 +5,7 @@ use bevy_ecs::prelude::*;
 
 use super::Interpreter;
 use super::arithmetic::{ArithmeticFault, widened};
-use super::reduce::Fold;
+use super::reduce::{Fold, floats, long_integers};
 use super::tensor::{Data, Tensor, data_of};
 use crate::ir::constant::Constant;
 use crate::ir::diagnostic::Diagnostic;
@@ -32,35 +32,46 @@ impl Interpreter<'_> {
 
 /// The elements of `data`, summed up along a dimension. The extents are those of `fold`.
 pub(super) fn sum_up(op: ScanOp, data: &Data, fold: Fold) -> Result<Data, ArithmeticFault> {
+    let joins = op.joins();
+    let (float, integer) = match op.start(data.dtype()) {
+        Constant::Float(start) => (start, 0),
+        Constant::Integer(start) => (0.0, start),
+    };
+    let join_floats = |a, b| floats(joins, &mut [a, b].into_iter());
     if let Some(wide) = widened(data) {
         let wide: Vec<f64> = wide.iter().map(|&x| f64::from(x)).collect();
-        let sums = sums(op, &wide, fold, op.start(), |sum, element| sum + element);
+        let sums = sums(op, &wide, fold, float, join_floats);
         let bits: Result<Vec<u64>, _> =
             sums.into_iter().map(|sum| Constant::Float(sum).bits(data.dtype())).collect();
         return Ok(data_of(data.dtype(), &bits.map_err(|fault| fault.message)?));
     }
+    /// Integers are joined in 64 bits and wrap.
+    macro_rules! integers {
+        ($data:ident $v:ident $ty:ty) => {
+            Data::$data(sums(op, $v, fold, integer as $ty, |a, b| {
+                long_integers(joins, &mut [i64::from(a), i64::from(b)].into_iter()) as $ty
+            }))
+        };
+    }
     Ok(match data {
-        Data::F64(v) => Data::F64(sums(op, v, fold, op.start(), |sum, element| sum + element)),
-        Data::I64(v) => Data::I64(sums(op, v, fold, 0, i64::wrapping_add)),
-        Data::I32(v) => Data::I32(sums(op, v, fold, 0, i32::wrapping_add)),
-        Data::I16(v) => Data::I16(sums(op, v, fold, 0, i16::wrapping_add)),
-        Data::I8(v) => Data::I8(sums(op, v, fold, 0, i8::wrapping_add)),
+        Data::F64(v) => Data::F64(sums(op, v, fold, float, join_floats)),
+        Data::I64(v) => integers!(I64 v i64),
+        Data::I32(v) => integers!(I32 v i32),
+        Data::I16(v) => integers!(I16 v i16),
+        Data::I8(v) => integers!(I8 v i8),
         _ => return Err(format!("{} is not defined for {}", op.row().word, data.dtype())),
     })
 }
 
-fn sums<T: Copy>(op: ScanOp, elements: &[T], fold: Fold, start: T, add: impl Fn(T, T) -> T) -> Vec<T> {
+fn sums<T: Copy>(op: ScanOp, elements: &[T], fold: Fold, start: T, join: impl Fn(T, T) -> T) -> Vec<T> {
     let mut out = elements.to_vec();
     for outer in 0..fold.outer {
         for inner in 0..fold.inner {
             let mut sum = start;
             for at in 0..fold.extent {
                 let index = (outer * fold.extent + at) * fold.inner + inner;
-                let next = add(sum, elements[index]);
-                out[index] = match op {
-                    ScanOp::Inclusive => next,
-                    ScanOp::Exclusive => sum,
-                };
+                let next = join(sum, elements[index]);
+                out[index] = if op.is_exclusive() { sum } else { next };
                 sum = next;
             }
         }

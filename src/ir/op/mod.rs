@@ -476,6 +476,11 @@ impl Op {
         matches!(self.row().class, OpClass::Contraction)
     }
 
+    /// True for products whose factors have scales.
+    pub(crate) const fn takes_scales(self) -> bool {
+        self.row().raises.contains(KernelTraits::SCALED_PRODUCTS)
+    }
+
     /// True for what reads and writes a memory in one step.
     pub(crate) const fn updates(self) -> bool {
         matches!(self.row().memory, MemoryEffect::Updates)

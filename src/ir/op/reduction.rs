@@ -7,28 +7,28 @@ use crate::ir::layout::Dim;
 use crate::ir::op::{BinaryOp, KernelTraits};
 use crate::ir::types::DType;
 
-/// Reductions: variant, word, method of `Value`, the arithmetic that joins two elements,
-/// exactness, doc line.
+/// Reductions: variant, word, method of `Value`, the arithmetic that joins two elements, dtypes of the
+/// operand, exactness, doc line.
 macro_rules! reductions {
     ($then:ident) => {
         $then! {
-            Sum "reduce_sum" sum Add Ordered "The sum of the elements along a dimension.";
-            Product "reduce_product" product Mul Ordered "The product of the elements along a dimension.";
-            Min "reduce_min" min Min Exact "The smallest element along a dimension; NaNs count only if there is nothing else.";
-            Max "reduce_max" max Max Exact "The largest element along a dimension; NaNs count only if there is nothing else.";
+            Sum "reduce_sum" sum Add Numbers Ordered "The sum of the elements along a dimension.";
+            Product "reduce_product" product Mul Numbers Ordered "The product of the elements along a dimension.";
+            Min "reduce_min" min Min Numbers Exact "The smallest element along a dimension; NaNs count only if there is nothing else.";
+            Max "reduce_max" max Max Numbers Exact "The largest element along a dimension; NaNs count only if there is nothing else.";
         }
     };
 }
 pub(in crate::ir) use reductions;
 
 macro_rules! reduction_family {
-    ($($op:ident $word:literal $method:ident $joins:ident $exactness:ident $doc:literal;)*) => {
+    ($($op:ident $word:literal $method:ident $joins:ident $dtypes:ident $exactness:ident $doc:literal;)*) => {
         family! {
             /// What joins the elements of a reduction.
             ReductionOp: $($op $doc {
                 word: $word,
                 class: OpClass::Reduction,
-                operands: DTypes::Numbers,
+                operands: DTypes::$dtypes,
                 exactness: Exactness::$exactness,
                 raises: KernelTraits::REDUCTIONS,
                 result: ResultType::Reduced,

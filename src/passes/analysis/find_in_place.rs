@@ -247,7 +247,7 @@ fn sources_of(
             OpClass::ElementWise if matches!(op, Op::Decode(_) | Op::Encode(_)) => {}
             OpClass::ElementWise | OpClass::Reduction => next.extend_from_slice(&operands.0),
             // The first element of an exclusive one takes part of nothing.
-            OpClass::Scan if matches!(op, Op::Scan(scan) if scan.op == ScanOp::Inclusive) => {
+            OpClass::Scan if matches!(op, Op::Scan(scan) if !scan.op.is_exclusive()) => {
                 next.extend_from_slice(&operands.0);
             }
             OpClass::Rearrangement => {

@@ -20,7 +20,7 @@ use crate::ir::kernel::DimTable;
 use crate::ir::layout::{Dim, Layout, Mma, Mode, Source};
 use crate::ir::node::*;
 use crate::ir::nodes::{self, Bug};
-use crate::ir::op::OpClass;
+use crate::ir::op::{AlongDimOp, OpClass, OpFamily};
 use crate::ir::type_rules::contraction::MmaDims;
 use crate::passes::facts::{Expressions, Geometry, LogicalBody};
 
@@ -118,12 +118,16 @@ impl TreeFinder<'_> {
     fn region(&mut self, body: &[Entity], region: Option<(Entity, Dim)>) -> Result<(), Diagnostic> {
         for &node in body {
             let op = nodes::op(self.world, node)?;
-            if let Op::Reduce(reduction) = op {
+            if let OpFamily::AlongDim(along) = op.family() {
                 let seen = nodes::node(self.world, node)?;
-                self.reduce(reduction, seen.operand(0)?, *seen.origin)?;
-            } else if let Op::Scan(scan) = op {
-                let seen = nodes::node(self.world, node)?;
-                self.scan(scan, seen.operand(0)?, *seen.origin)?;
+                match along {
+                    AlongDimOp::Reduce(reduction) => {
+                        self.reduce(reduction, seen.operand(0)?, *seen.origin)?
+                    }
+                    AlongDimOp::Scan(scan) => self.scan(scan, seen.operand(0)?, *seen.origin)?,
+                    // Nothing is joined, so there is no order in which it is.
+                    AlongDimOp::Sort(_) => {}
+                }
             } else if let Some(choice) = op.product() {
                 self.product(node, choice, region)?;
             } else if op.row().class == OpClass::Region {

@@ -5,14 +5,13 @@
 
 use std::collections::BTreeSet;
 
-use bevy_ecs::prelude::*;
 use smallvec::{SmallVec, smallvec};
 
 use super::element_layouts::MAX_ACCESS_BYTES;
 use crate::codegen::target::{DeviceModel, DeviceParameter, LDS_PORTS, LaneMove, RowSwap, SIMDS};
 use crate::ir::layout::within_wave::{Gathering, LaneMap};
 use crate::ir::layout::{Dim, Layout, Mode, Source};
-use crate::ir::node::{Origin, ValueType};
+use crate::ir::node::ValueType;
 use crate::ir::types::DType;
 use crate::passes::facts::Geometry;
 
@@ -48,24 +47,6 @@ pub(crate) struct ConversionCost {
     /// clk: what it takes of the units, and what it waits for.
     pub(crate) clk: f64,
 }
-
-/// A conversion that was made.
-#[derive(Clone, Debug)]
-pub(crate) struct ConversionRecord {
-    pub(crate) value: Entity,
-    /// The word of the operation that needs it, and where its author wrote it; a loop hands it on.
-    pub(crate) user: (&'static str, Origin),
-    pub(crate) from: Layout,
-    pub(crate) to: Layout,
-    pub(crate) way: ConversionWay,
-    pub(crate) cost: ConversionCost,
-}
-
-/// The conversions of a kernel, for its report. On the kernel entity, if there are any; nothing else looks at
-/// them, and they are not in the text.
-#[derive(Component, Clone, Debug)]
-#[component(storage = "SparseSet")]
-pub(crate) struct ConversionRecords(pub(crate) Vec<ConversionRecord>);
 
 /// What a conversion is judged by.
 pub(super) struct ConversionCosts {

@@ -16,7 +16,7 @@
 use bevy_ecs::prelude::*;
 use smallvec::{SmallVec, smallvec};
 
-use super::conversion_ways::{BestWay, ConversionCosts, ConversionRecord, ConversionRecords, ConversionWay};
+use super::conversion_ways::{BestWay, ConversionCosts, ConversionWay};
 use super::element_layouts::{LayoutNodes, projected};
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::layout::Layout;
@@ -28,7 +28,7 @@ use crate::ir::op::OpClass;
 use crate::ir::types::{AddressSpace, DType};
 use crate::ir::walk::NodeList;
 use crate::passes::PassResult;
-use crate::passes::facts::Geometry;
+use crate::passes::facts::{Geometry, LayoutConversion};
 
 /// A value that a node needs in a layout.
 pub(super) struct LayoutDemand {
@@ -70,7 +70,6 @@ pub(super) fn convert_layouts(
         site,
         region_of: NodeMap::default(),
         made: Vec::new(),
-        records: Vec::new(),
         allocations: NodeList::new(),
         before: NodeMap::default(),
         at_end: NodeMap::default(),
@@ -90,7 +89,6 @@ struct Converter<'a, 'w, 's> {
     region_of: NodeMap<Entity>,
     /// Conversions so far: the value, its layout, and the node that has it.
     made: Vec<(Entity, Layout, Entity)>,
-    records: Vec<ConversionRecord>,
     allocations: NodeList,
     /// New nodes in front of a node, and at the end of a loop's body.
     before: NodeMap<NodeList>,
@@ -195,17 +193,20 @@ impl Converter<'_, '_, '_> {
                 false => costs.best_way(&own, layout, ty),
             };
             let BestWay { way, steps, cost } = best;
-            let (from, to) = (own.clone(), layout.clone());
-            let record = ConversionRecord { value, user, from, to, way, cost };
-            self.records.push(record);
+            let (vector, lds) = (cost.vector, cost.lds);
+            let why = LayoutConversion { user: user.0, origin: user.1, vector, lds };
             match way {
                 ConversionWay::Renamed | ConversionWay::AcrossLanes => {
-                    let mut made = value;
-                    for step in steps {
+                    let (mut made, last) = (value, steps.len().saturating_sub(1));
+                    for (at, step) in steps.into_iter().enumerate() {
                         let operands = Operands(smallvec![made]);
                         let node =
                             NodeBundle { op: Op::Rearrange, operands, ty: ty.clone(), origin: *origin };
-                        made = commands.spawn((node, Placement(step))).id();
+                        let mut node = commands.spawn((node, Placement(step)));
+                        if at == last {
+                            node.insert(why);
+                        }
+                        made = node.id();
                         new.push(made);
                     }
                     made
@@ -225,7 +226,7 @@ impl Converter<'_, '_, '_> {
                     let write = write.id();
                     let operands = Operands(smallvec![buffer]);
                     let read = NodeBundle { op: Op::Read, operands, ty: ty.clone(), origin: *origin };
-                    let read = commands.spawn((read, Placement(layout.clone()))).id();
+                    let read = commands.spawn((read, Placement(layout.clone()), why)).id();
                     new.extend([write, read]);
                     read
                 }
@@ -238,9 +239,6 @@ impl Converter<'_, '_, '_> {
     /// Rewrites bodies, operands and yields.
     fn finish(self, commands: &mut Commands) -> PassResult {
         self.body(self.site.root, commands)?;
-        if !self.records.is_empty() {
-            commands.entity(self.site.root).insert(ConversionRecords(self.records));
-        }
         for (user, operands) in self.operands {
             commands.entity(user).insert(operands);
         }

@@ -22,7 +22,7 @@ pub(crate) const MAX_ACCESS_BYTES: u32 = 16;
 
 /// The most elements of so many bytes that one instruction accesses. Those of 16 bits are updated in pairs.
 pub(crate) fn most_elements(op: Op, bytes: u32) -> u32 {
-    let most = if let Op::Atomic(_) = op { 4 } else { MAX_ACCESS_BYTES };
+    let most = if op.updates() { 4 } else { MAX_ACCESS_BYTES };
     (most / bytes).max(1)
 }
 

@@ -18,7 +18,7 @@ use crate::ir::diagnostic::{Diagnostic, Kind};
 use crate::ir::kernel::{DimTable, Locations};
 use crate::ir::layout::{Dim, Layout, Mma, Mode, Source};
 use crate::ir::node::*;
-use crate::ir::op::OpClass;
+use crate::ir::op::{AlongDimOp, OpClass, OpFamily};
 use crate::ir::type_rules::contraction::MmaDims;
 use crate::ir::types::{AddressSpace, DType};
 use crate::ir::walk::NodeList;
@@ -226,12 +226,11 @@ impl LayoutSources<'_, '_, '_> {
         let mut before: SmallVec<[(Dims, Wanted); 4]> = SmallVec::new();
         for &node in &self.kinds.folds {
             let (op, operands, _, origin) = self.nodes.get(node)?;
-            let (folded, reduction) = if let Op::Reduce(reduction) = op {
-                (reduction.dim, Some(reduction.op))
-            } else if let Op::Scan(scan) = op {
-                (scan.dim, None)
-            } else {
-                continue;
+            let OpFamily::AlongDim(op) = op.family() else { continue };
+            let (folded, reduction) = match op {
+                AlongDimOp::Reduce(reduction) => (reduction.dim, Some(reduction.op)),
+                AlongDimOp::Scan(scan) => (scan.dim, None),
+                AlongDimOp::Sort(_) => continue,
             };
             let value = operands.at(0)?;
             let ty = self.nodes.get(value)?.2;

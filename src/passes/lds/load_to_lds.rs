@@ -247,7 +247,7 @@ fn spread(
         match Layout::distribute(&tile, elements, LANES, waves) {
             Ok(layout) if is_side_by_side(&layout, &tile) => {
                 if bounds.granule >= elements {
-                    return Ok((layout, Bounds { granule: elements, ..bounds.clone() }));
+                    return Ok((layout, Bounds { granule: elements, narrowed: None, ..bounds.clone() }));
                 }
                 why = UnsuitableTile::Ragged(width);
             }

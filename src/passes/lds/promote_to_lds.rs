@@ -18,8 +18,10 @@ use crate::ir::mapping::Mapping;
 use crate::ir::node::{Name, *};
 use crate::ir::node_map::NodeMap;
 use crate::ir::nodes::{self, Bug, NodeBundle};
+use crate::ir::reasons::UnsharedReason;
 use crate::ir::types::AddressSpace;
 use crate::ir::walk::{self, NodeList};
+use crate::passes::facts::Unshared;
 use crate::passes::{PassResult, kernel_entity};
 
 /// The pass itself; see the module. It makes nodes and looks at them again, so it takes the whole world.
@@ -41,22 +43,26 @@ pub(crate) fn promote_to_lds(world: &mut World) -> PassResult {
     Ok(())
 }
 
+/// How an access is made, apart from what it accesses.
+fn flags_of(world: &World, access: Entity) -> MemoryAccessFlags {
+    world.get::<MemoryAccessFlags>(access).copied().unwrap_or_default()
+}
+
 /// Why a read of a shared memory stays one of global memory.
-fn why_global(world: &World, read: Entity) -> Result<Option<&'static str>, Bug> {
-    let flags = world.get::<MemoryAccessFlags>(read).copied().unwrap_or_default();
+fn why_global(world: &World, read: Entity) -> Result<Option<UnsharedReason>, Bug> {
+    let flags = flags_of(world, read);
     if flags.volatile {
-        return Ok(Some("a volatile read brings what is there when it is made"));
+        return Ok(Some(UnsharedReason::Volatile));
     }
-    // They are spread as the read is itself, and not as a load of the whole tile would be.
     let is_by_values = nodes::node(world, read)?.operands.0.len() > 1;
-    Ok(is_by_values.then_some("its coordinates are made of values, which each lane has for its own elements"))
+    Ok(is_by_values.then_some(UnsharedReason::Values))
 }
 
 /// The reads of shared memories, in a kernel as its author wrote it, that do not go through LDS, and why.
 pub(crate) fn unshared_reads(
     world: &World,
     root: Entity,
-) -> Result<SmallVec<[(Entity, &'static str); 2]>, Bug> {
+) -> Result<SmallVec<[(Entity, UnsharedReason); 2]>, Bug> {
     let mut found = SmallVec::new();
     for read in walk::nodes(world, root) {
         if nodes::op(world, read)? == Op::Read
@@ -119,8 +125,12 @@ fn promote_region(
             continue;
         }
         let memory = nodes::node(world, read)?.memory()?;
-        let flags = world.get::<MemoryAccessFlags>(read).copied().unwrap_or_default();
-        if !is_shared_memory(world, memory)? || why_global(world, read)?.is_some() {
+        let flags = flags_of(world, read);
+        if !is_shared_memory(world, memory)? {
+            continue;
+        }
+        if let Some(why) = why_global(world, read)? {
+            world.entity_mut(read).insert(Unshared(why));
             continue;
         }
         first.get_or_insert(at);

@@ -24,6 +24,7 @@ use crate::ir::layout::{Dim, Layout, Mode, Source};
 use crate::ir::node::*;
 use crate::ir::node_map::{NodeMap, NodeSet};
 use crate::ir::nodes::{self, Bug, NodeBundle, NodeItem};
+use crate::ir::op::OpClass;
 use crate::ir::walk::{self, NodeList};
 use crate::passes::analysis::counted_dims::{counted_dim, dim_name};
 use crate::passes::analysis::fractions::{NodeReader, is_fraction};
@@ -166,7 +167,10 @@ struct JoinedParts {
 /// True for a loop with a reduction.
 fn reduces(world: &World, owner: Entity) -> Result<bool, Bug> {
     let body = nodes::fact::<Body>(world, owner, "a loop without body")?;
-    Ok(body.0.iter().any(|&node| matches!(world.get::<Op>(node), Some(Op::Reduce(_)))))
+    Ok(body
+        .0
+        .iter()
+        .any(|&node| world.get::<Op>(node).is_some_and(|op| op.row().class == OpClass::Reduction)))
 }
 
 /// True if lanes or waves share a dimension.

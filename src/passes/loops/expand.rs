@@ -224,7 +224,7 @@ impl Expander {
         };
         let before = replica_at(own, coordinate);
         pieces.push(*made.get(before as usize).ok_or(Bug::new("a scan out of order"))?);
-        if scan.op == ScanOp::Exclusive {
+        if scan.op.is_exclusive() {
             pieces.push(self.operand(node, before, value));
         }
         Ok(pieces)

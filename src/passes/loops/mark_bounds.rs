@@ -21,6 +21,7 @@ use crate::ir::node::*;
 use crate::ir::node_map::NodeSet;
 use crate::ir::nodes::{self, Bug, Node, NodeItem};
 use crate::ir::op::OpClass;
+use crate::ir::reasons::{MaskReason, Narrowness};
 use crate::ir::types::DType;
 use crate::ir::walk;
 use crate::passes::PassResult;
@@ -91,11 +92,16 @@ impl<'a> Masked<'a> {
         }
     }
 
-    /// True if an access of `memory` must be masked outside of it along `dim`.
-    fn applies(&self, op: Op, memory: Entity, dim: Dim) -> bool {
-        op.is_write()
-            || self.written.contains(memory)
-            || self.contracted.contains(&self.geometry.loop_dim(dim))
+    /// Why an access of `memory` must be masked outside of it along `dim`, if it must.
+    fn applies(&self, op: Op, memory: Entity, dim: Dim) -> Option<MaskReason> {
+        if op.is_write() {
+            Some(MaskReason::Stored)
+        } else if self.written.contains(memory) {
+            Some(MaskReason::Rewritten)
+        } else {
+            let summed = self.contracted.contains(&self.geometry.loop_dim(dim));
+            summed.then_some(MaskReason::Summed)
+        }
     }
 }
 
@@ -203,22 +209,33 @@ impl Marker<'_, '_, '_> {
         };
         let leaves: SmallVec<[Dim; 4]> =
             dims.iter().copied().filter(|&dim| can_leave(dim) && reaches_cover(dim)).collect();
-        let (masks, outside, granule) = match mapping {
+        let bounds = match mapping {
             Some(mapping) => {
                 let outside = mapped_accesses::outside(arena, geometry, mapping, dims, memory_dims);
-                (leaves.clone(), outside, layout.extent(Source::Register).min(widest))
+                let why = if op.is_write() { MaskReason::Stored } else { MaskReason::Mapped };
+                let masked_as = (!leaves.is_empty()).then_some(why);
+                let granule = layout.extent(Source::Register).min(widest);
+                Bounds { masks: leaves.clone(), leaves, masked_as, outside, granule, narrowed: None }
             }
             // The identity leads out of the memory only where the value leaves it.
             None => {
-                let masks = leaves.iter().copied().filter(|&dim| masked.applies(op, memory, dim)).collect();
+                let why = |dim: &Dim| masked.applies(op, memory, *dim);
+                let masks: SmallVec<[Dim; 4]> =
+                    leaves.iter().copied().filter(|dim| why(dim).is_some()).collect();
+                let masked_as = masks.first().and_then(why);
                 let Some(&innermost) = dims.last() else { return Ok(None) };
                 let run = layout.contiguous_run(innermost).clamp(1, widest);
-                (masks, SmallVec::new(), self.width_in_rows(memory, dims, &leaves, (run, bytes))?)
+                let granule = self.width_in_rows(memory, dims, &leaves, (run, bytes))?;
+                let has_strides = self.accesses.strides.contains(memory);
+                let why = if has_strides { Narrowness::Strides } else { Narrowness::Edges };
+                let narrowed = (granule < run).then_some((run, why));
+                Bounds { leaves, masks, masked_as, outside: SmallVec::new(), granule, narrowed }
             }
         };
-        debug_assert!(granule <= layout.extent(Source::Register));
-        Ok(Some(Bounds { leaves, masks, outside, granule }))
+        debug_assert!(bounds.granule <= layout.extent(Source::Register));
+        Ok(Some(bounds))
     }
+
     /// Elements that an access of a memory's rows may take at once, of `run` side by side of so many bytes:
     /// all of them exist or none does, and they begin at a whole dword.
     fn width_in_rows(

@@ -15,7 +15,9 @@ use crate::ir::node_map::{NodeMap, NodeSet};
 use crate::ir::nodes::{self, NodeBundle};
 use crate::ir::walk::{self, NodeList};
 use crate::passes::analysis::bind_symbols::bug;
-use crate::passes::facts::{Expressions, Geometry, PaddedFactors, Remainder, TransposingRead, TurnedUnits};
+use crate::passes::facts::{
+    Expressions, Geometry, LayoutConversion, PaddedFactors, Remainder, TransposingRead, TurnedUnits, Unshared,
+};
 use crate::passes::{PassResult, kernel_entity};
 
 /// The pass itself; see the module. It copies loops that it looks at again, so it takes the whole world.
@@ -256,6 +258,8 @@ impl Peeler {
         copy_component::<TurnedUnits>(world, node, new);
         copy_component::<TransposingRead>(world, node, new);
         copy_component::<PaddedFactors>(world, node, new);
+        copy_component::<LayoutConversion>(world, node, new);
+        copy_component::<Unshared>(world, node, new);
         copy_component::<Trip>(world, node, new);
         copy_component::<Remainder>(world, node, new);
         copy_component::<Yields>(world, node, new);

@@ -16,6 +16,7 @@ use crate::ir::diagnostic::Diagnostic;
 use crate::ir::layout::{Dim, Layout, Mode, Source};
 use crate::ir::node::*;
 use crate::ir::nodes::{self, Bug, NodeBundle};
+use crate::ir::op::{AlongDimOp, OpFamily};
 use crate::ir::types::{AddressSpace, DType};
 use crate::ir::walk;
 use crate::passes::analysis::counted_dims::{counted_dim, dim_name};
@@ -33,13 +34,15 @@ pub(crate) fn split_reductions(world: &mut World) -> PassResult {
         let nodes = walk::body(world, region);
         let mut body = Vec::with_capacity(nodes.len());
         for node in nodes {
-            if let Op::Reduce(reduction) = nodes::op(world, node)? {
+            if let OpFamily::AlongDim(op) = nodes::op(world, node)?.family() {
                 let mut splitter = Splitter { world, root, node, body: &mut body };
-                splitter.split(reduction, &mut allocations)?;
-            }
-            if let Op::Scan(scan) = nodes::op(world, node)? {
-                let mut splitter = Splitter { world, root, node, body: &mut body };
-                splitter.split_scan(scan, &mut allocations)?;
+                match op {
+                    AlongDimOp::Reduce(reduction) => splitter.split(reduction, &mut allocations)?,
+                    AlongDimOp::Scan(scan) => splitter.split_scan(scan, &mut allocations)?,
+                    AlongDimOp::Sort(_) => {
+                        return Err(Bug::new("a sort that no pass has made a network of").into());
+                    }
+                }
             }
             body.push(node);
         }
@@ -128,7 +131,7 @@ impl Splitter<'_> {
         let mut own = scan;
         if let Some(waves) = waves {
             let parts = self.counting(scan.dim, waves.extent)?;
-            let partial = Reduction { op: ReductionOp::Sum, dim: scan.dim, parts: Some(parts) };
+            let partial = Reduction { op: scan.op.joins(), dim: scan.dim, parts: Some(parts) };
             operands.push(self.exchange(partial, operands[0], &layout, waves, allocations)?);
             own.by_wave = Some(parts);
         }

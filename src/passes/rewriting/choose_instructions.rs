@@ -40,7 +40,7 @@ pub(crate) fn choose_instructions(
         let [lhs, rhs, acc] = [ty(0)?, ty(1)?, ty(2)?];
         let MmaDims { k: [k, _], .. } = MmaDims::of(lhs, rhs, acc).map_err(Diagnostic::bug)?;
         let inputs = lhs.dtype.zip(rhs.dtype).ok_or(Bug::new("a product of factors without dtypes"))?;
-        let scales = if let Op::ScaledMma(_) = *op { Scales::OfBlocks } else { Scales::None };
+        let scales = if op.takes_scales() { Scales::OfBlocks } else { Scales::None };
         let extent = geometry.dim(k.dim).wave_extent();
         let chosen = instruction(settings.0.target(), (shape, scales), inputs.into(), extent);
         let chosen = chosen.map_err(|fault| fault.at(locations.get(origin.0)))?;

@@ -6,6 +6,7 @@
 use std::fmt::Write;
 
 use super::machine_passes::MACHINE_PASSES;
+use super::report::is_barrier;
 use super::{Compilation, with_compilation};
 use crate::codegen::isa::{Meaning, WaitCounts};
 use crate::codegen::machine::check::MachineFault;
@@ -13,14 +14,17 @@ use crate::codegen::machine::text;
 use crate::codegen::machine::{InstId, MachineBody};
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::kernel::Kernel;
+use crate::passes::facts::{OfSchedule, OrderedAccesses};
 use crate::passes::options::Options;
 use crate::passes::workspace::Verify;
+use bevy_ecs::prelude::*;
 use cranelift_entity::EntityRef;
 
 /// The machine code of a kernel as text. At its head stand the conversions of layouts with the operations
 /// that need them, the accesses that take more instructions than they could, and those that leave elements
-/// out, each with the reason. Then each `s_waitcnt` and each `s_nop` says what would go wrong without it, and
-/// at which of the author's lines. It compiles the kernel once and checks it once for each of them.
+/// out, each with the reason. Then each `s_barrier` says which accesses it keeps in order, and each
+/// `s_waitcnt` and each `s_nop` what would go wrong without it, and at which of the author's lines. It
+/// compiles the kernel once and checks it once for each of them.
 ///
 /// # Errors
 /// As for [`compile_uncached`](super::compile_uncached).
@@ -77,16 +81,38 @@ impl Compilation<'_> {
         let text = text::print(&body);
         let mut out = String::with_capacity(2 * text.len());
         let mut insts = body.insts.keys();
+        let mut barriers = std::mem::take(&mut self.lowered.reasons.barriers).into_iter();
         for line in text.lines() {
             out.push_str(line);
             let inst = if line.starts_with(' ') { insts.next() } else { None };
-            if let Some(reason) = inst.and_then(|inst| self.reason(before, &body, inst)) {
+            let is_barrier = inst.is_some_and(|inst| is_barrier(&body.insts[inst]));
+            let reason = match (inst, is_barrier) {
+                (Some(_), true) => barriers.next().map(|node| self.reason_of_barrier(node)),
+                (Some(inst), false) => self.reason(before, &body, inst),
+                (None, _) => None,
+            };
+            if let Some(reason) = reason {
                 let _ = write!(out, "    ; {reason}");
             }
             out.push('\n');
         }
         self.machine.body = body;
         out
+    }
+
+    /// Why a barrier is there, as its node says, if it has one. No pass over machine code adds barriers,
+    /// copies them or changes their order.
+    fn reason_of_barrier(&self, node: Option<Entity>) -> String {
+        let Some(node) = node else {
+            return "or: the next tile, in the LDS that other waves still read for this one".to_owned();
+        };
+        let world = &self.workspace.world;
+        if let Some(&OrderedAccesses { later, earlier }) = world.get::<OrderedAccesses>(node) {
+            let [later, earlier] = [later, earlier].map(|access| self.told_access(access));
+            return format!("or: the {later} before the {earlier} in all waves");
+        }
+        let by = if world.get::<OfSchedule>(node).is_some() { "its loop's schedule" } else { "the kernel" };
+        format!("asked for by {by}")
     }
 
     /// What would go wrong without an instruction that does nothing but wait.

@@ -14,13 +14,17 @@ use crate::codegen::object::KernelInfo;
 use crate::ir::diagnostic::{Diagnostic, Location};
 use crate::ir::kernel::DimTable;
 use crate::ir::layout::{Dim, Layout, Source};
-use crate::ir::node::{Body, Name, Op, Tag};
+use crate::ir::node::{Body, Name, Op, Placement, Tag};
 use crate::ir::node_map::NodeSet;
 use crate::ir::nodes::{self, ExpandedNodes};
 use crate::ir::op::MemoryEffect;
+use crate::ir::reasons::MaskReason;
 use crate::passes::analysis::reduction_trees::reduction_trees;
-use crate::passes::facts::{Bounds, DirectLoads, Geometry, LdsBytes, ScheduledLoops, TransposingRead};
-use crate::passes::layout::conversion_ways::ConversionRecords;
+use crate::passes::facts::{
+    Bounds, DirectLoads, Geometry, LayoutConversion, LdsBytes, LogicalBody, Remainder, ScheduledLoops,
+    TransposingRead,
+};
+use crate::passes::layout::conversion_ways::ConversionWay;
 use crate::passes::lds::promote_to_lds::unshared_reads;
 use crate::passes::loops::expand::ExpandedCount;
 use crate::passes::schedule::apply::record::ScheduleRecord;
@@ -103,8 +107,8 @@ impl Compilation<'_> {
 
     /// Accesses that are not as wide as they could be, in the order in which they were lowered.
     pub(super) fn split_accesses(&self) -> Result<Vec<SplitAccessReport>, Diagnostic> {
-        let mut out = Vec::with_capacity(self.lowered.splits.len());
-        for &(logical, SplitAccess { elements, possible, why }) in &self.lowered.splits {
+        let mut out = Vec::with_capacity(self.lowered.reasons.splits.len());
+        for &(logical, SplitAccess { elements, possible, why }) in &self.lowered.reasons.splits {
             let node = nodes::node(&self.workspace.world, logical)?;
             let location = self.location(node.origin.0);
             let what = self.told(logical, location.as_ref());
@@ -118,7 +122,7 @@ impl Compilation<'_> {
     pub(super) fn masked_accesses(&self) -> Result<Vec<MaskedAccessReport>, Diagnostic> {
         let (world, mut known) = (&self.workspace.world, NodeSet::default());
         let mut out = Vec::new();
-        for &(logical, memory) in &self.lowered.masked {
+        for &(logical, memory) in &self.lowered.reasons.masked {
             if known.contains(logical) {
                 continue;
             }
@@ -135,7 +139,8 @@ impl Compilation<'_> {
                 format!("{name} (by its coordinates)")
             });
             let dims = along.chain(outside).collect();
-            out.push(MaskedAccessReport { kind, memory, dims });
+            let why = bounds.masked_as.map_or("", MaskReason::text);
+            out.push(MaskedAccessReport { kind, memory, dims, why });
         }
         Ok(out)
     }
@@ -146,6 +151,7 @@ impl Compilation<'_> {
         let (world, root) = (&self.kernel.world, self.kernel.root);
         let mut out = Vec::new();
         for (read, why) in unshared_reads(world, root)? {
+            let why = why.text();
             let node = nodes::node(world, read)?;
             let location = self.location(node.origin.0);
             let what = told_of(world.get::<Tag>(read), location.as_ref());
@@ -155,36 +161,109 @@ impl Compilation<'_> {
         Ok(out)
     }
 
-    /// Values that were brought to other layouts.
+    /// Values that were brought to other layouts, in program order.
     pub(super) fn conversions(&self) -> Result<Vec<ConversionReport>, Diagnostic> {
         let (world, root) = (&self.workspace.world, self.workspace.root);
-        let Some(ConversionRecords(records)) = world.get::<ConversionRecords>(root) else {
-            return Ok(Vec::new());
-        };
-        let dims = nodes::fact::<DimTable>(world, root, "a kernel without dimensions")?;
-        let mut out = Vec::with_capacity(records.len());
-        for record in records {
-            let location = self.location(nodes::node(world, record.value)?.origin.0);
-            out.push(ConversionReport {
-                what: self.told(record.value, location.as_ref()),
-                location,
-                user: match self.location(record.user.1.0) {
-                    Some(at) => format!("{} at {at}", record.user.0),
-                    None => record.user.0.to_owned(),
-                },
-                way: record.way,
-                from: layout_text(&record.from, dims),
-                to: layout_text(&record.to, dims),
-                vector_instructions: record.cost.vector,
-                lds_instructions: record.cost.lds,
-            });
+        let mut out = Vec::new();
+        // Most kernels have none, and then nothing is walked.
+        if has_any::<LayoutConversion>(world) {
+            let dims = nodes::fact::<DimTable>(world, root, "a kernel without dimensions")?;
+            let logical = nodes::fact::<LogicalBody>(world, root, "a kernel that was not expanded")?;
+            self.conversions_in(&logical.0, dims, &mut out)?;
         }
         Ok(out)
+    }
+
+    fn conversions_in(
+        &self,
+        body: &[Entity],
+        dims: &DimTable,
+        out: &mut Vec<ConversionReport>,
+    ) -> Result<(), Diagnostic> {
+        let world = &self.workspace.world;
+        // The loop over the remainder has copies of what the loop before it has.
+        let mut walked = None;
+        let mut written: SmallVec<[(Entity, Entity); 4]> = SmallVec::new();
+        for &node in body {
+            let seen = nodes::node(world, node)?;
+            let axis = seen.op.walks();
+            let is_rest = world.get::<Remainder>(node).is_some();
+            let is_copy = is_rest && axis == walked;
+            if let Some(inner) = world.get::<Body>(node).filter(|_| !is_copy) {
+                self.conversions_in(&inner.0, dims, out)?;
+            }
+            if axis.is_some() {
+                walked = axis.filter(|_| !is_rest);
+            }
+            if seen.op.is_write() {
+                written.push((seen.memory()?, node));
+            }
+            let Some(why) = world.get::<LayoutConversion>(node) else { continue };
+            let value = self.converted(node, &written)?;
+            let layout = |node| nodes::fact::<Placement>(world, node, "a converted value without layout");
+            let (from, to) = (&layout(value)?.0, &layout(node)?.0);
+            let way = match seen.op {
+                Op::Rearrange if from.lanes_hold_alike(to) => ConversionWay::Renamed,
+                Op::Rearrange => ConversionWay::AcrossLanes,
+                _ => ConversionWay::ThroughLds,
+            };
+            let location = self.location(nodes::node(world, value)?.origin.0);
+            out.push(ConversionReport {
+                what: self.told(value, location.as_ref()),
+                location,
+                user: match self.location(why.origin.0) {
+                    Some(at) => format!("{} at {at}", why.user),
+                    None => why.user.to_owned(),
+                },
+                way,
+                from: layout_text(from, dims),
+                to: layout_text(to, dims),
+                vector_instructions: why.vector,
+                lds_instructions: why.lds,
+            });
+        }
+        Ok(())
+    }
+
+    /// The value that a conversion begins with, which ends with `node`; `written` are the writes before it.
+    fn converted(&self, node: Entity, written: &[(Entity, Entity)]) -> Result<Entity, Diagnostic> {
+        let world = &self.workspace.world;
+        let mut seen = nodes::node(world, node)?;
+        if *seen.op == Op::Read {
+            let memory = seen.memory()?;
+            // A load straight into LDS brings no value that had another layout.
+            let stores = |write: Entity| world.get::<Op>(write).is_some_and(|op| !op.copies());
+            let write = written.iter().rev().find(|&&(to, write)| to == memory && stores(write));
+            return match write {
+                Some(&(_, write)) => Ok(nodes::node(world, write)?.operand(0)?),
+                None => Ok(node),
+            };
+        }
+        loop {
+            let before = seen.operand(0)?;
+            seen = nodes::node(world, before)?;
+            if *seen.op != Op::Rearrange || world.get::<LayoutConversion>(before).is_some() {
+                return Ok(before);
+            }
+        }
     }
 
     /// A value or an access as its author knows it: its tag, or where it is written.
     fn told(&self, logical: Entity, location: Option<&Location>) -> String {
         told_of(self.workspace.world.get::<Tag>(logical), location)
+    }
+
+    /// A logical access in words: `write of read_a (gemm.gsw:12:10)`.
+    pub(super) fn told_access(&self, logical: Entity) -> String {
+        let Ok(node) = nodes::node(&self.workspace.world, logical) else { return "?".to_owned() };
+        let location = self.location(node.origin.0);
+        let (kind, what) = (kind_of(*node.op), self.told(logical, location.as_ref()));
+        match location {
+            Some(at) if self.workspace.world.get::<Tag>(logical).is_some() => {
+                format!("{kind} of {what} ({at})")
+            }
+            _ => format!("{kind} at {what}"),
+        }
     }
 
     /// The accesses of LDS in program order.
@@ -216,12 +295,17 @@ impl Compilation<'_> {
     }
 }
 
+/// Whether some node has a fact that is kept apart from the others, which costs no walk.
+fn has_any<C: Component>(world: &World) -> bool {
+    let set = world.component_id::<C>().and_then(|id| world.storages().sparse_sets.get(id));
+    set.is_some_and(|set| !set.is_empty())
+}
+
 /// Whether waves wait here for each other.
-fn is_barrier(inst: &MachineInst) -> bool {
+pub(super) fn is_barrier(inst: &MachineInst) -> bool {
     inst.inst.op.info().unit == Unit::Barrier
 }
 
-/// An access in a word.
 /// A dimension whose tiles reach beyond its end, and why.
 fn ragged(geometry: &Geometry, dim: Dim) -> String {
     let (own, walked) = (geometry.dim(dim), geometry.dim(geometry.loop_dim(dim)));
@@ -234,6 +318,7 @@ fn ragged(geometry: &Geometry, dim: Dim) -> String {
     }
 }
 
+/// An access in a word.
 fn kind_of(op: Op) -> &'static str {
     match op.row().memory {
         MemoryEffect::Updates => "update",

@@ -18,7 +18,7 @@ use super::alike::{holds_copies, may_be_shared};
 use super::lds::swizzled_rows;
 use crate::codegen::isa::{Opcode, Operand};
 use crate::codegen::lower::emit::emitter::Scalar;
-use crate::codegen::lower::lowered::{Narrowness, SplitAccess};
+use crate::codegen::lower::lowered::SplitAccess;
 use crate::ir::diagnostic::{Diagnostic, Kind};
 use crate::ir::expr::Expr;
 use crate::ir::layout::{Dim, Source};
@@ -95,10 +95,10 @@ impl AddressLayer<'_> {
         };
         let access = AccessFacts { layout, memory, dims, element_bytes, row, fills, offsets };
         if !bounds.masks.is_empty() {
-            self.emitter.out.masked.push((node, memory));
+            self.emitter.out.reasons.masked.push((node, memory));
         }
         self.check_reach(node, &access)?;
-        self.note_split(node, &access, bounds.granule);
+        self.note_split(node, &access, bounds);
         let pieces = match self.known_pieces(&access)? {
             Some(known) => known,
             None => self.pieces(node, &access)?,
@@ -109,15 +109,15 @@ impl AddressLayer<'_> {
     }
 
     /// Notes that strides keep an access from being as wide as its elements would allow.
-    fn note_split(&mut self, node: Entity, access: &AccessFacts, granule: u32) {
+    fn note_split(&mut self, node: Entity, access: &AccessFacts, bounds: &Bounds) {
         if self.kernel.world.get::<Strides>(access.memory).is_none() {
             return;
         }
         let run = access.dims.last().map_or(1, |&dim| access.layout.contiguous_run(dim));
         let possible = run.clamp(1, MAX_ACCESS_BYTES / access.element_bytes);
-        if granule < possible {
-            let split = SplitAccess { elements: granule, possible, why: Narrowness::Strides };
-            self.emitter.out.splits.push((node, split));
+        if let Some((_, why)) = bounds.narrowed.filter(|_| bounds.granule < possible) {
+            let split = SplitAccess { elements: bounds.granule, possible, why };
+            self.emitter.out.reasons.splits.push((node, split));
         }
     }
 

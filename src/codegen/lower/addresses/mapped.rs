@@ -25,13 +25,14 @@ use super::mapped_splits::{MOST_BIAS, Split};
 use super::mapped_widths::Drafts;
 use crate::codegen::isa::{Inst, Opcode, Operand};
 use crate::codegen::lower::emit::emitter::Scalar;
-use crate::codegen::lower::lowered::{Narrowness, SplitAccess};
+use crate::codegen::lower::lowered::SplitAccess;
 use crate::codegen::lower::values::dependence::HeldValue;
 use crate::codegen::lower::values::expressions::LateFacts;
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::expr::{Expr, ExprError};
 use crate::ir::layout::Layout;
 use crate::ir::node::*;
+use crate::ir::reasons::Narrowness;
 use crate::passes::facts::LdsBuffer;
 use crate::passes::layout::element_layouts::most_elements;
 
@@ -74,10 +75,10 @@ impl AddressLayer<'_> {
         let elements = drafts.granule;
         if elements < possible {
             let why = drafts.why.unwrap_or(Narrowness::Apart);
-            self.emitter.out.splits.push((node, SplitAccess { elements, possible, why }));
+            self.emitter.out.reasons.splits.push((node, SplitAccess { elements, possible, why }));
         }
         if drafts.pieces.iter().any(|draft| !draft.conditions.is_empty()) {
-            self.emitter.out.masked.push((node, memory));
+            self.emitter.out.reasons.masked.push((node, memory));
         }
         Ok(drafts)
     }

@@ -9,11 +9,11 @@ use smallvec::SmallVec;
 use super::AddressLayer;
 use super::access::{ElementConditions, instruction_places};
 use super::mapped_places::MappedExpressions;
-use crate::codegen::lower::lowered::Narrowness;
 use crate::codegen::lower::values::dependence::PlaceSymbol;
 use crate::ir::expr::{Expr, ExprError, Symbol};
 use crate::ir::layout::{self, Dim, Layout, Source};
 use crate::ir::mapping::{OPERAND_RANGE, is_certainly_inside, operand_symbol};
+use crate::ir::reasons::Narrowness;
 
 /// The accesses of a width, and what keeps them from being wider.
 pub(super) struct Drafts {

@@ -69,7 +69,7 @@ impl ControlLayer<'_> {
     pub(super) fn close_tiles(&mut self) {
         let Some(OpenTiles { tile, end, step, block }) = self.tiles.take() else { return };
         if self.kernel.lds_bytes > 0 && self.kernel.geometry.wave_count() > 1 {
-            self.emitter.op(Opcode::SBarrier, &[]);
+            self.emitter.barrier(None, 0);
         }
         self.emitter.with(Opcode::SAddU32, tile, &[Scalar::Reg(tile), Scalar::Const(i64::from(step))]);
         self.emitter.op(Opcode::SCmpLtU32, &[tile, end]);

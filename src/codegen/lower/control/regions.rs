@@ -3,7 +3,6 @@
 use bevy_ecs::prelude::*;
 
 use super::ControlLayer;
-use crate::codegen::isa::Opcode;
 use crate::ir::diagnostic::{Diagnostic, Kind};
 use crate::ir::mapping::Mapping;
 use crate::ir::node::*;
@@ -89,7 +88,7 @@ impl ControlLayer<'_> {
             // Their places are set together with their loop.
             OpFamily::Carried(CarriedOp::IterArg(_)) => Ok(()),
             OpFamily::Carried(CarriedOp::LoopResult(number)) => self.loop_result(node, number, operands),
-            OpFamily::Order(order) => self.order(order, operands),
+            OpFamily::Order(order) => self.order(node, order, operands),
         }
     }
 
@@ -117,10 +116,10 @@ impl ControlLayer<'_> {
         }
     }
 
-    fn order(&mut self, op: OrderOp, operands: &[Entity]) -> Result<(), Diagnostic> {
+    fn order(&mut self, node: Entity, op: OrderOp, operands: &[Entity]) -> Result<(), Diagnostic> {
         match op {
-            OrderOp::Barrier => self.emitter.op(Opcode::SBarrier, &[]),
-            OrderOp::Control(control) => self.synchronize(control),
+            OrderOp::Barrier => self.emitter.barrier(Some(node), 0),
+            OrderOp::Control(control) => self.synchronize(node, control),
             OrderOp::SetSymbol(symbol) => return self.set_symbol(symbol, operands[0]),
         }
         Ok(())

@@ -159,6 +159,12 @@ impl<'a> Emitter<'a> {
         self.body.insts.push(MachineInst { inst, source: self.source });
     }
 
+    /// Appends a barrier that a node asks for, or the end of a persistent kernel's tile.
+    pub(crate) fn barrier(&mut self, node: Option<Entity>, imm: u32) {
+        self.out.reasons.barriers.push(node);
+        self.push(Inst::new(Opcode::SBarrier, &[]).imm(imm));
+    }
+
     /// Appends an instruction without immediate.
     pub(crate) fn op(&mut self, op: Opcode, operands: &[Operand]) {
         self.push(Inst::new(op, operands));

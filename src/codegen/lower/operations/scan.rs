@@ -20,6 +20,7 @@ use crate::codegen::isa::{Dpp, Opcode, Operand};
 use crate::codegen::lower::emit::emitter::Scalar;
 use crate::codegen::lower::values::places::ValuePlace;
 use crate::codegen::target::{LANES, RowSwap};
+use crate::ir::constant::Constant;
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::layout::{Dim, Layout, Place, Source};
 use crate::ir::node::*;
@@ -28,6 +29,25 @@ use crate::passes::loops::expand::Expansion;
 
 /// The registers of one lane that are summed up: those of one place along the other dimensions.
 type ScannedRegisters = SmallVec<[u32; 16]>;
+
+/// How a scan joins its elements.
+#[derive(Copy, Clone)]
+struct ScanJoining {
+    joins: ReductionOp,
+    /// What it starts with.
+    start: Scalar,
+    dtype: DType,
+}
+
+/// A constant of 32 or 64 bits.
+fn bits_of(constant: Constant, dtype: DType) -> Scalar {
+    Scalar::Const(match (constant, dtype.bits()) {
+        (Constant::Float(value), 64) => value.to_bits() as i64,
+        (Constant::Float(value), _) => i64::from((value as f32).to_bits()),
+        (Constant::Integer(value), 64) => value,
+        (Constant::Integer(value), _) => i64::from(value as u32),
+    })
+}
 
 impl OperationLayer<'_> {
     /// One replica of a scan. Its operands are the replica of the value and, of the first one along the
@@ -50,9 +70,10 @@ impl OperationLayer<'_> {
         let layout = &self.kernel.world.get::<Placement>(expansion.logical).ok_or_else(missing)?.0;
         let place = Place { replica: expansion.replica, ..Place::default() };
         let is_first = layout.coordinate(scan.dim, place) == 0;
-        let start = start_of(scan.op, dtype);
+        let joining =
+            ScanJoining { joins: scan.op.joins(), start: bits_of(scan.op.start(dtype), dtype), dtype };
         let bits = layout.lane_bits(scan.dim);
-        let by_rows = layout.scans_rows(scan.dim) && dtype.bits() == 32;
+        let by_rows = layout.scans_rows(scan.dim) && self.joining_opcode(scan.op.joins(), dtype).is_some();
         let masks = if by_rows { SmallVec::new() } else { self.lane_masks(bits) };
         let kept: Dims = layout.dims().into_iter().filter(|dim| *dim != scan.dim).collect();
         let registers = layout.extent(Source::Register);
@@ -63,25 +84,26 @@ impl OperationLayer<'_> {
             }
             let group: ScannedRegisters = same_coordinates(layout, at, layout, &kept);
             let carry = match (is_first, scan.by_wave) {
-                (false, _) => Some(self.end_of(before, &group, bits, dtype)?),
+                (false, _) => Some(self.end_of(before, &group, bits, joining)?),
                 (true, Some(parts)) => {
                     let wave = self.wave_part(layout, scan.dim);
                     let sums = self.sums_of_waves(layout, at, &kept, (parts, before), dtype)?;
-                    Some(self.sum_before(wave, self.wave_stride(layout, scan.dim), sums, start, dtype)?)
+                    Some(self.sum_before(wave, self.wave_stride(layout, scan.dim), sums, joining)?)
                 }
                 (true, None) => None,
             };
-            let sums = self.running_sums(piece, &group, dtype)?;
+            let sums = self.running_sums(piece, &group, joining)?;
             let last = *sums.last().ok_or_else(|| Diagnostic::bug("a scan of nothing"))?;
             let lanes = match by_rows {
-                true => Some(Scalar::Reg(self.sums_before_lane_by_rows(last, start, bits, dtype)?)),
-                false => self.sums_before_lane(last, start, &masks, dtype)?,
+                true => Some(Scalar::Reg(self.sums_before_lane_by_rows(last, bits, joining)?)),
+                false => self.sums_before_lane(last, &masks, joining)?,
             };
             let base = match (lanes, carry) {
-                (Some(lanes), Some(carry)) => Some(Scalar::Reg(self.add(carry, lanes, dtype)?)),
+                (Some(lanes), Some(carry)) => Some(Scalar::Reg(self.add(carry, lanes, joining)?)),
                 (lanes, carry) => lanes.or(carry),
             };
-            for (register, sum) in group.into_iter().zip(self.with_base(scan.op, &sums, base, dtype)?) {
+            let found = self.with_base(scan.op, &sums, base, joining)?;
+            for (register, sum) in group.into_iter().zip(found) {
                 results[register as usize] = Some(sum);
             }
         }
@@ -100,32 +122,29 @@ impl OperationLayer<'_> {
         op: ScanOp,
         sums: &[Scalar],
         base: Option<Scalar>,
-        dtype: DType,
+        joining: ScanJoining,
     ) -> Result<SmallVec<[Operand; 16]>, Diagnostic> {
         let mut results = SmallVec::new();
-        match op {
-            ScanOp::Inclusive => {
-                for &sum in sums {
-                    let sum = match base {
-                        Some(base) => Scalar::Reg(self.add(base, sum, dtype)?),
-                        None => sum,
-                    };
-                    results.push(self.in_vectors(sum, dtype));
-                }
+        if op.is_exclusive() {
+            let base = self.in_vectors(base.unwrap_or(joining.start), joining.dtype);
+            results.push(base);
+            for &sum in &sums[..sums.len() - 1] {
+                results.push(self.add(Scalar::Reg(base), sum, joining)?);
             }
-            ScanOp::Exclusive => {
-                let base = self.in_vectors(base.unwrap_or(start_of(op, dtype)), dtype);
-                results.push(base);
-                for &sum in &sums[..sums.len() - 1] {
-                    results.push(self.add(Scalar::Reg(base), sum, dtype)?);
-                }
+        } else {
+            for &sum in sums {
+                let sum = match base {
+                    Some(base) => Scalar::Reg(self.add(base, sum, joining)?),
+                    None => sum,
+                };
+                results.push(self.in_vectors(sum, joining.dtype));
             }
         }
         Ok(results)
     }
 
-    pub(crate) fn add(&mut self, a: Scalar, b: Scalar, dtype: DType) -> Result<Operand, Diagnostic> {
-        self.join(ReductionOp::Sum, a, b, dtype)
+    fn add(&mut self, a: Scalar, b: Scalar, joining: ScanJoining) -> Result<Operand, Diagnostic> {
+        self.join(joining.joins, a, b, joining.dtype)
     }
 
     /// The sums of what a lane holds, one element after the other.
@@ -133,14 +152,14 @@ impl OperationLayer<'_> {
         &mut self,
         piece: Entity,
         group: &ScannedRegisters,
-        dtype: DType,
+        joining: ScanJoining,
     ) -> Result<SmallVec<[Scalar; 16]>, Diagnostic> {
         let mut sums: SmallVec<[Scalar; 16]> = SmallVec::new();
         for &register in group {
-            let element = self.element(piece, register, dtype)?;
+            let element = self.element(piece, register, joining.dtype)?;
             sums.push(match sums.last() {
-                None => Scalar::Reg(self.in_vectors(element, dtype)),
-                Some(&sum) => Scalar::Reg(self.add(sum, element, dtype)?),
+                None => Scalar::Reg(self.in_vectors(element, joining.dtype)),
+                Some(&sum) => Scalar::Reg(self.add(sum, element, joining)?),
             });
         }
         Ok(sums)
@@ -165,10 +184,10 @@ impl OperationLayer<'_> {
     fn sums_before_lane(
         &mut self,
         own: Scalar,
-        start: Scalar,
         masks: &[(u32, Operand)],
-        dtype: DType,
+        joining: ScanJoining,
     ) -> Result<Option<Scalar>, Diagnostic> {
+        let dtype = joining.dtype;
         // The sum of all lanes that differ in the bits that are done, and of those of them in front.
         let mut total = self.in_vectors(own, dtype);
         let (mut before, mut done) = (None, 0);
@@ -178,10 +197,10 @@ impl OperationLayer<'_> {
                 Some(swap) => self.both_rows(total, swap, dtype),
                 None => [self.partner(total, exchange(bit, done), dtype), total],
             };
-            let (none, some) = self.next_sum(before, other, start, dtype)?;
+            let (none, some) = self.next_sum(before, other, joining)?;
             before = Some(self.chosen_sum(mask, some, none, dtype));
             if at + 1 < masks.len() {
-                total = self.add(Scalar::Reg(other), Scalar::Reg(own), dtype)?;
+                total = self.add(Scalar::Reg(other), Scalar::Reg(own), joining)?;
             }
             done |= 1 << bit;
         }
@@ -193,9 +212,8 @@ impl OperationLayer<'_> {
     fn sums_before_lane_by_rows(
         &mut self,
         own: Scalar,
-        start: Scalar,
         bits: u32,
-        dtype: DType,
+        ScanJoining { joins, start, dtype }: ScanJoining,
     ) -> Result<Operand, Diagnostic> {
         let own = self.in_vectors(own, dtype);
         let mut sum = self.emitter.vgpr(1);
@@ -212,7 +230,7 @@ impl OperationLayer<'_> {
             let start = self.in_vectors(start, dtype);
             sum = self.chosen_sum(mask, start, sum, dtype);
         }
-        let add = self.joining_opcode(ReductionOp::Sum, dtype);
+        let add = self.joining_opcode(joins, dtype);
         let add = add.ok_or_else(|| Diagnostic::bug("a sum without instruction"))?;
         for lanes in [1, 2, 4, 8] {
             self.move_from_front(add, &[sum, sum, sum], ("row_shr", lanes), 0xf)?;
@@ -231,22 +249,18 @@ impl OperationLayer<'_> {
         &mut self,
         before: Option<Operand>,
         part: Operand,
-        start: Scalar,
-        dtype: DType,
+        joining: ScanJoining,
     ) -> Result<(Operand, Operand), Diagnostic> {
+        let ScanJoining { joins, start, dtype } = joining;
         // Nothing changes what is added to -0.0 or to an integer; 0.0 has a part in it.
-        let minus_zero = match dtype.bits() {
-            64 => (-0.0f64).to_bits() as i64,
-            _ => i64::from((-0.0f32).to_bits()),
-        };
-        let is_neutral = !dtype.is_float() || start == Scalar::Const(minus_zero);
+        let is_neutral = start == bits_of(joins.identity(dtype), dtype);
         let so_far = match before {
             Some(before) => before,
             None => self.in_vectors(start, dtype),
         };
         let with = match before.is_none() && is_neutral {
             true => part,
-            false => self.add(Scalar::Reg(so_far), Scalar::Reg(part), dtype)?,
+            false => self.add(Scalar::Reg(so_far), Scalar::Reg(part), joining)?,
         };
         Ok((so_far, with))
     }
@@ -258,15 +272,16 @@ impl OperationLayer<'_> {
         before: &[Entity],
         group: &[u32],
         bits: u32,
-        dtype: DType,
+        joining: ScanJoining,
     ) -> Result<Scalar, Diagnostic> {
+        let dtype = joining.dtype;
         let &last = group.last().ok_or_else(|| Diagnostic::bug("a scan of nothing"))?;
         let mut sum: Option<Scalar> = None;
         for &part in before {
             let element = self.element(part, last, dtype)?;
             sum = Some(match sum {
                 None => element,
-                Some(sum) => Scalar::Reg(self.add(sum, element, dtype)?),
+                Some(sum) => Scalar::Reg(self.add(sum, element, joining)?),
             });
         }
         let sum = sum.ok_or_else(|| Diagnostic::bug("a scan that does not go on"))?;
@@ -348,9 +363,9 @@ impl OperationLayer<'_> {
         wave: Scalar,
         stride: u32,
         sums: Vec<Scalar>,
-        start: Scalar,
-        dtype: DType,
+        joining: ScanJoining,
     ) -> Result<Scalar, Diagnostic> {
+        let ScanJoining { start, dtype, .. } = joining;
         let none = self.in_vectors(start, dtype);
         let mut before: Option<Operand> = None;
         // No wave is after the last one.
@@ -358,18 +373,9 @@ impl OperationLayer<'_> {
             let place = self.add_uniform(None, Scalar::Const(part as i64 * i64::from(stride)));
             let mask = self.below(Some(place), wave);
             let sum = self.in_vectors(sum, dtype);
-            let (otherwise, sum) = self.next_sum(before, sum, start, dtype)?;
+            let (otherwise, sum) = self.next_sum(before, sum, joining)?;
             before = Some(self.chosen_sum(mask, sum, otherwise, dtype));
         }
         Ok(Scalar::Reg(before.unwrap_or(none)))
-    }
-}
-
-/// What a scan starts from.
-fn start_of(op: ScanOp, dtype: DType) -> Scalar {
-    match (dtype.is_float(), dtype.bits()) {
-        (true, 64) => Scalar::Const(op.start().to_bits() as i64),
-        (true, _) => Scalar::Const(i64::from((op.start() as f32).to_bits())),
-        (false, _) => Scalar::ZERO,
     }
 }

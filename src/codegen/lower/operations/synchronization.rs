@@ -1,5 +1,7 @@
 //! Waits, barriers and priorities that the kernel or its schedule asks for.
 
+use bevy_ecs::prelude::*;
+
 use super::OperationLayer;
 use crate::codegen::isa::{Inst, Opcode, WaitCounts};
 use crate::codegen::lower::emit::emitter::Scalar;
@@ -7,9 +9,9 @@ use crate::codegen::machine::waits::BARRIER_WITHOUT_WAITS;
 use crate::ir::node::*;
 
 impl OperationLayer<'_> {
-    pub(crate) fn synchronize(&mut self, control: Control) {
+    pub(crate) fn synchronize(&mut self, node: Entity, control: Control) {
         match control {
-            Control::WorkgroupBarrier => self.barrier_without_waits(),
+            Control::WorkgroupBarrier => self.emitter.barrier(Some(node), BARRIER_WITHOUT_WAITS),
             Control::SetWavePriority(priority) => {
                 self.emitter.push(Inst::new(Opcode::SSetprio, &[]).imm(u32::from(priority)));
             }
@@ -21,7 +23,7 @@ impl OperationLayer<'_> {
             Control::WaitForShared(count) => {
                 self.wait(WaitCounts { lgkm: count.min(WaitCounts::NONE.lgkm), ..WaitCounts::NONE });
             }
-            Control::ConditionalBarrier(condition) => self.conditional_barrier(condition),
+            Control::ConditionalBarrier(condition) => self.conditional_barrier(node, condition),
         }
     }
 
@@ -29,12 +31,8 @@ impl OperationLayer<'_> {
         self.emitter.push(Inst::new(Opcode::SWaitcnt, &[]).imm(counts.to_imm()));
     }
 
-    fn barrier_without_waits(&mut self) {
-        self.emitter.push(Inst::new(Opcode::SBarrier, &[]).imm(BARRIER_WITHOUT_WAITS));
-    }
-
     /// A barrier in a block of its own, which the other waves jump over.
-    fn conditional_barrier(&mut self, condition: WaveCondition) {
+    fn conditional_barrier(&mut self, node: Entity, condition: WaveCondition) {
         let waves = self.kernel.geometry.wave_count();
         let bound = match condition.bound {
             WaveBound::Wave(number) => number,
@@ -54,7 +52,7 @@ impl OperationLayer<'_> {
         let (bound, literal) = Scalar::Const(i64::from(bound)).source();
         self.emitter.push(Inst::new(op, &[wave, bound]).imm(literal));
         let branch = self.emitter.branch_ahead(Opcode::SCbranchScc1);
-        self.barrier_without_waits();
+        self.emitter.barrier(Some(node), BARRIER_WITHOUT_WAITS);
         let after = self.emitter.next_block(None);
         self.emitter.patch(branch, after);
     }

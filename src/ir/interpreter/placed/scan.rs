@@ -130,10 +130,7 @@ fn sums_of_line(
     let flags = are_defined.into_iter().map(|is_defined| {
         let before = defined;
         defined &= is_defined;
-        match op {
-            ScanOp::Inclusive => defined,
-            ScanOp::Exclusive => before,
-        }
+        if op.is_exclusive() { before } else { defined }
     });
     let sums = bits_of(&sums).into_iter().zip(flags).skip(skipped);
     Ok(line.keys().copied().zip(sums).collect())

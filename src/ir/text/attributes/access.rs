@@ -8,13 +8,15 @@ use super::{Attach, Parsed, Parser, Printed, attach, put};
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::facts::{
     BankConflicts, Bounds, BoundsChecks, CheckedCoordinate, DirectLoads, InPlace, LdsBuffer, LdsBytes,
-    PaddedFactors, Swizzle, TransposingRead, TurnedUnits, WordSpacing,
+    PaddedFactors, Swizzle, TransposingRead, TurnedUnits, Unshared, WordSpacing,
 };
 use crate::ir::layout::UnitDims;
 use crate::ir::node::{Dims, Origin};
+use crate::ir::reasons::{MaskReason, Narrowness, UnsharedReason};
 use crate::ir::text::lex::Token;
 
-/// `leaves M K, masks K, granule 8`.
+/// `leaves M K, masks K: summed, granule 2 of 8: edges`: after a colon why there are masks, and why no more
+/// elements move at once.
 pub(super) fn print_bounds(place: Printed<'_>, out: &mut String) -> Option<()> {
     let bounds = place.get::<Bounds>()?;
     for (what, dims) in
@@ -23,18 +25,29 @@ pub(super) fn print_bounds(place: Printed<'_>, out: &mut String) -> Option<()> {
         if !dims.is_empty() {
             out.push_str(what);
             place.dims(dims, out);
+            if let Some(why) = bounds.masked_as.filter(|_| what == "masks ") {
+                put!(out, ": {}", why.word());
+            }
             out.push_str(", ");
         }
     }
     put!(out, "granule {}", bounds.granule);
+    if let Some((possible, why)) = bounds.narrowed {
+        put!(out, " of {possible}: {}", why.word());
+    }
     Some(())
 }
 
 pub(super) fn read_bounds(parser: &mut Parser<'_>) -> Parsed<Attach> {
     let mut lists = [SmallVec::new(), SmallVec::new(), SmallVec::new()];
+    let mut masked_as = None;
     for (word, list) in ["leaves", "masks", "outside"].into_iter().zip(&mut lists) {
         if parser.cursor.take_word(word) {
             *list = parser.dimensions()?;
+            if word == "masks" {
+                parser.cursor.expect(":")?;
+                masked_as = Some(parser.reason(MaskReason::WORDS)?);
+            }
             parser.cursor.expect(",")?;
         }
     }
@@ -42,7 +55,22 @@ pub(super) fn read_bounds(parser: &mut Parser<'_>) -> Parsed<Attach> {
     let Some(granule) = parser.labelled("granule")?.filter(|&granule| granule > 0) else {
         return Err(parser.cursor.expected("`granule` and a positive number"));
     };
-    attach(Bounds { leaves, masks, outside, granule })
+    let mut narrowed = None;
+    if let Some(possible) = parser.labelled("of")? {
+        parser.cursor.expect(":")?;
+        narrowed = Some((possible, parser.reason(Narrowness::WORDS)?));
+    }
+    attach(Bounds { leaves, masks, masked_as, outside, granule, narrowed })
+}
+
+/// Why a read of a shared memory does not go through LDS.
+pub(super) fn print_unshared(place: Printed<'_>, out: &mut String) -> Option<()> {
+    put!(out, "{}", place.get::<Unshared>()?.0.word());
+    Some(())
+}
+
+pub(super) fn read_unshared(parser: &mut Parser<'_>) -> Parsed<Attach> {
+    attach(Unshared(parser.reason(UnsharedReason::WORDS)?))
 }
 
 /// For each check the memory, its dimension, and the number of the place of the access.
@@ -272,6 +300,17 @@ pub(super) fn read_in_place(parser: &mut Parser<'_>) -> Parsed<Attach> {
 }
 
 impl Parser<'_> {
+    /// The reason that a word stands for.
+    fn reason<R: Copy>(&mut self, words: &[(R, &str)]) -> Parsed<R> {
+        for &(reason, word) in words {
+            if self.cursor.take_word(word) {
+                return Ok(reason);
+            }
+        }
+        let known: Vec<&str> = words.iter().map(|row| row.1).collect();
+        Err(self.cursor.expected(&format!("one of the reasons `{}`", known.join("`, `"))))
+    }
+
     /// The name of a memory, which may be declared later.
     fn memory_name(&mut self) -> Parsed<Arc<str>> {
         let Token::Name(name) = *self.cursor.peek() else {

@@ -5,8 +5,11 @@ use bevy_ecs::world::EntityWorldMut;
 
 use super::{Attach, Parsed, Parser, Printed, Renamed, attach, put};
 use crate::ir::diagnostic::Diagnostic;
-use crate::ir::facts::{Arguments, Base, ExpandedCount, Expansion, Iteration, OrderedAccesses};
-use crate::ir::node::Name;
+use crate::ir::facts::{
+    Arguments, Base, ExpandedCount, Expansion, Iteration, LayoutConversion, OrderedAccesses,
+};
+use crate::ir::node::{Name, Op, Origin};
+use crate::ir::text::Detail;
 use crate::ir::text::lex::Token;
 use crate::ir::text::scope::{Definition, NameMeaning};
 
@@ -84,6 +87,46 @@ pub(super) fn copy(from: &World, node: Entity, to: &mut EntityWorldMut<'_>, rena
     if let Some(expansion) = from.get::<Expansion>(node) {
         to.insert(Expansion { logical: renamed(expansion.logical), ..*expansion });
     }
+}
+
+/// `mma at 14, vector 8, lds 2`: the operation that asks for another layout, where it is written, and the
+/// instructions that it takes.
+pub(super) fn print_conversion(place: Printed<'_>, out: &mut String) -> Option<()> {
+    let &LayoutConversion { user, origin, vector, lds } = place.get::<LayoutConversion>()?;
+    out.push_str(user);
+    if place.detail == Detail::Stage && origin.0 != u32::MAX {
+        put!(out, " at {}", origin.0);
+    }
+    for (word, count) in [("vector", vector), ("lds", lds)] {
+        if count > 0 {
+            put!(out, ", {word} {count}");
+        }
+    }
+    Some(())
+}
+
+pub(super) fn read_conversion(parser: &mut Parser<'_>) -> Parsed<Attach> {
+    let Token::Name(word) = *parser.cursor.peek() else {
+        return Err(parser.cursor.expected("the operation that asks for the layout"));
+    };
+    let Some(user) = Op::rows().map(|row| row.word).find(|known| *known == word) else {
+        return Err(parser.cursor.expected("the word of an operation"));
+    };
+    parser.cursor.bump();
+    let mut conversion = LayoutConversion { user, origin: Origin(u32::MAX), vector: 0, lds: 0 };
+    if let Some(origin) = parser.labelled("at")? {
+        conversion.origin = Origin(origin);
+    }
+    while parser.cursor.take(",") {
+        if let Some(count) = parser.labelled("vector")? {
+            conversion.vector = count;
+        } else if let Some(count) = parser.labelled("lds")? {
+            conversion.lds = count;
+        } else {
+            return Err(parser.cursor.expected("`vector` or `lds`, and how many instructions"));
+        }
+    }
+    attach(conversion)
 }
 
 /// `7 after 4`: the numbers of two logical nodes.

@@ -154,6 +154,27 @@ const ROWS: &[AttributeRow] = &[
         same::<BankConflicts>,
     ),
     row(
+        "converts",
+        AttributePosition::After,
+        expansion::print_conversion,
+        expansion::read_conversion,
+        same::<LayoutConversion>,
+    ),
+    row(
+        "unshared",
+        AttributePosition::After,
+        access::print_unshared,
+        access::read_unshared,
+        same::<Unshared>,
+    ),
+    row(
+        "of_schedule",
+        AttributePosition::After,
+        flag::<OfSchedule>,
+        |_| attach(OfSchedule),
+        same::<OfSchedule>,
+    ),
+    row(
         "orders",
         AttributePosition::After,
         expansion::print_orders,

@@ -10,6 +10,7 @@ use crate::ir::node_map::NodeSet;
 use crate::ir::nodes::NodeBundle;
 use crate::ir::schedule::{Directive, InsertPlace, ValueId};
 use crate::ir::walk;
+use crate::passes::facts::OfSchedule;
 use crate::passes::schedule::graph::dependences::{
     UnsuitableLoop, dependences_in_place, dependences_of_parts, straight_dependences,
 };
@@ -132,7 +133,7 @@ impl Evaluation<'_, '_> {
     }
 
     fn spawn(&mut self, op: Op) -> Entity {
-        NodeBundle::effect(op, self.origin).spawn(self.kernel.world, ())
+        NodeBundle::effect(op, self.origin).spawn(self.kernel.world, OfSchedule)
     }
 
     fn insert_at(&mut self, region: Entity, at: usize, op: Op) {

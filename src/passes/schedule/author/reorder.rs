@@ -6,6 +6,7 @@ use bevy_ecs::prelude::*;
 
 use crate::ir::node::*;
 use crate::ir::nodes::NodeBundle;
+use crate::passes::facts::OfSchedule;
 use crate::passes::schedule::graph::dependences::LoopGraph;
 use crate::passes::schedule::graph::numbers::EntityNumbers;
 use cranelift_entity::{PrimaryMap, iter_entity_range};
@@ -94,7 +95,7 @@ pub(crate) fn reorder_counted(
     }
     found.body().try_for_each(|node| walk.emit(node))?;
     for (at, op, origin) in inserted {
-        walk.out[at] = NodeBundle::effect(op, origin).spawn(world, ());
+        walk.out[at] = NodeBundle::effect(op, origin).spawn(world, OfSchedule);
     }
     Ok((walk.out, walk.steps))
 }

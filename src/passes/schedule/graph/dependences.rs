@@ -20,7 +20,7 @@ use crate::ir::access_flags::MemoryAccessFlags;
 use crate::ir::mapping::Mapping;
 use crate::ir::node::*;
 use crate::ir::nodes::{Bug, ExpandedNodeItem};
-use crate::ir::op::{MemoryEffect, OpUnit};
+use crate::ir::op::{MemoryEffect, OpClass, OpUnit};
 use crate::passes::loops::expand::{Base, Expansion};
 use cranelift_entity::{EntityRef, PrimaryMap, iter_entity_range};
 
@@ -88,7 +88,7 @@ impl LoopGraph {
 
     /// True for barriers and the like.
     pub(crate) fn is_fence(&self, node: NodeId) -> bool {
-        matches!(self.op(node), Some(Op::Barrier | Op::Control(_) | Op::SetSymbol(_)))
+        self.op(node).is_some_and(|op| op.row().class == OpClass::Order)
     }
 }
 
@@ -342,7 +342,7 @@ impl<'a> Finder<'a> {
             if op.runs_under_condition() {
                 return Err(UnsuitableLoop::Conditional);
             }
-            if matches!(op, Op::Iterate(_) | Op::Pipeline(_)) {
+            if op.row().class == OpClass::Region {
                 return Err(UnsuitableLoop::Nested);
             }
             let flags = view.world.get::<MemoryAccessFlags>(expansion.logical);
@@ -445,8 +445,7 @@ impl<'a> Finder<'a> {
 
     /// True for nodes that barriers hold: all but those that take no time.
     fn is_held(&self, node: NodeId) -> bool {
-        self.nodes[node].class != Class::Free
-            || matches!(self.body[node].op, Op::Barrier | Op::Control(_) | Op::SetSymbol(_))
+        self.nodes[node].class != Class::Free || self.body[node].op.row().class == OpClass::Order
     }
 
     /// Keeps the accesses of one memory in order, within an iteration.
