@@ -64,7 +64,7 @@ fn print_gemm(edge: i64, [m, n, k]: [i64; 3], schedule: &Schedule, report: &Time
         "| {edge} | {m}x{n}x{k} | {} | {} | {:.0} | {:.1} | {:.1} | {with_launch:.0} | {matrix:.0}% |",
         schedule.name(),
         report.waves_per_simd,
-        report.clock,
+        report.clock.megahertz,
         e.microseconds,
         e.microseconds_with_launch
     );

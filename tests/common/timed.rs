@@ -4,7 +4,7 @@
 use groundswell::assembler::{AssemblerOptions, assemble};
 use groundswell::kernels::{Gemm, Waves};
 use groundswell::prelude::{Executable, Kernel, Options, Schedule, symbols};
-use groundswell::simulator::time::{DeviceModel, TimeOptions, TimeReport};
+use groundswell::simulator::time::{ClockChoice, DeviceModel, TimeOptions, TimeReport};
 use groundswell::simulator::{LaunchConfig, Module, SimError, Simulator};
 
 /// A kernel on a simulated device, with its launch.
@@ -119,14 +119,24 @@ loop:
     }
 
     pub fn run(&self) -> TimeReport {
-        self.run_with(&TimeOptions::new(self.device)).unwrap_or_else(|error| panic!("{error}"))
+        self.run_at(ClockChoice::Sustained)
+    }
+
+    fn run_at(&self, clock: ClockChoice) -> TimeReport {
+        let options = TimeOptions::new(self.device).clock(clock);
+        self.run_with(&options).unwrap_or_else(|error| panic!("{error}"))
     }
 
     /// Clk of one pass through the body: of the fastest wave, the slowest wave, and the compute unit.
     pub fn slope(&mut self, iterations: [u32; 2]) -> [f64; 3] {
+        self.slope_at(ClockChoice::Sustained, iterations)
+    }
+
+    /// The same at another clock.
+    pub fn slope_at(&mut self, clock: ClockChoice, iterations: [u32; 2]) -> [f64; 3] {
         let [few, many] = iterations.map(|n| {
             self.iterations = n;
-            let report = self.run();
+            let report = self.run_at(clock);
             let lengths = report.unit.waves.iter().map(|w| w.end - w.start);
             let least = lengths.clone().min().expect("a wave");
             [least, lengths.max().expect("a wave"), report.unit.clk]

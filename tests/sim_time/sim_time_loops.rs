@@ -1,10 +1,11 @@
 //! Time mode against the main loops of measured GEMM kernels, rebuilt from their descriptions: the same
-//! numbers of instructions in the same order, with loads from real matrices. docs/time-model.md has the same
-//! rows.
+//! numbers of instructions in the same order, with loads from real matrices. They are judged at the clock
+//! that the chip sustains with busy matrix cores, as the measured ones ran; docs/time-model.md has the rows
+//! that these tests print, with the greatest clock beside it.
 //!
 //! GT: ROCm/gfx950-gluon-tutorials (AMD), gemm.
 
-use groundswell::simulator::time::DeviceModel;
+use groundswell::simulator::time::{ClockChoice, DeviceModel};
 use groundswell_testing::timed::Loop;
 
 /// A loop's body under construction: matrix instructions, with other instructions between them.
@@ -170,9 +171,9 @@ impl Tiles {
     }
 
     /// Clk of a step in the steady state.
-    fn clk(&self, device: &'static DeviceModel, extra: &str, body: &str) -> f64 {
+    fn clk(&self, device: &'static DeviceModel, clock: ClockChoice, extra: &str, body: &str) -> f64 {
         let prologue = self.prologue() + extra;
-        self.kernel(device, &prologue, body, 1).slope([8, 28])[2]
+        self.kernel(device, &prologue, body, 1).slope_at(clock, [8, 28])[2]
     }
 
     fn kernel<'a>(
@@ -198,21 +199,23 @@ impl Tiles {
     }
 }
 
-/// Prints the row of a table and returns how far the model is off.
-fn row(what: &str, measured: f64, got: f64) -> f64 {
-    let off = got / measured - 1.0;
-    eprintln!("{what:<60} measured {measured:7.0} model {got:7.0} {:+5.1} %", 100.0 * off);
+/// Prints the row of a table, with clk at both clocks; returns how far the model is off at the sustained one.
+fn row(what: &str, measured: f64, clk: impl Fn(ClockChoice) -> f64) -> f64 {
+    let [sustained, greatest] = [ClockChoice::Sustained, ClockChoice::Greatest].map(clk);
+    let off = sustained / measured - 1.0;
+    eprintln!("| {what} | {measured:.0} | {sustained:.0} | {:+.1}% | {greatest:.0} |", 100.0 * off);
     off
 }
 
+/// The same, and at most five percent off.
 #[track_caller]
-fn within(what: &str, measured: f64, got: f64) {
-    let off = row(what, measured, got);
-    assert!(off.abs() <= 0.1, "{what}: {got} clk instead of {measured}");
+fn within(what: &str, measured: f64, clk: impl Fn(ClockChoice) -> f64) {
+    let off = row(what, measured, clk);
+    assert!(off.abs() <= 0.05, "{what}: {off:+.3} of {measured} clk");
 }
 
 /// GT, gfx942/intra_wave: one LDS buffer, 16 reads of each half, loads two steps ahead.
-fn four_waves(with_writes: bool, k: u32) -> f64 {
+fn four_waves(with_writes: bool, k: u32, clock: ClockChoice) -> f64 {
     let mut body = Body::new(HALF_RATE);
     for text in NEXT_COLUMNS {
         body.line(text);
@@ -238,16 +241,17 @@ fn four_waves(with_writes: bool, k: u32) -> f64 {
     body.line("s_barrier");
     body.spread(2, reads(16, 16));
     assert_eq!(body.issued, 256);
-    Tiles { waves: 4, m: 256, n: 256, k, columns: 19 }.clk(DeviceModel::MI300X, "", &body.text)
+    Tiles { waves: 4, m: 256, n: 256, k, columns: 19 }.clk(DeviceModel::MI300X, clock, "", &body.text)
 }
 
 #[test]
 fn four_waves_on_gfx942() {
-    within("gfx942, 4 waves, 256x256x64, conflict-free swizzle", 4587.7, four_waves(true, 8256));
-    within("gfx942, 4 waves, the same without writes", 4255.0, four_waves(false, 8256));
-    for (k, measured) in [(2112, 4702.0), (4160, 4625.0), (16448, 4570.0)] {
-        within(&format!("gfx942, 4 waves, K = {k}"), measured, four_waves(true, k));
+    for (k, measured) in [(8256, 4587.7), (2112, 4702.0), (4160, 4625.0), (16448, 4570.0)] {
+        within(&format!("gfx942, 4 waves, 256x256x64, K = {k}"), measured, |clock| {
+            four_waves(true, k, clock)
+        });
     }
+    within("gfx942, 4 waves, without writes, K = 8256", 4255.0, |clock| four_waves(false, 8256, clock));
 }
 
 /// Waves of the second group are a barrier late.
@@ -288,8 +292,9 @@ fn eight_waves_on_gfx942() {
     }
     for (k, measured) in [(2112, 4235.5), (4160, 4168.8), (8256, 4187.7), (16448, 4120.0)] {
         let tiles = Tiles { waves: 8, m: 256, n: 256, k, columns: 19 };
-        let got = tiles.clk(DeviceModel::MI300X, LATE, &body.text);
-        within(&format!("gfx942, 8 waves in two groups, 8 regions, K = {k}"), measured, got);
+        within(&format!("gfx942, 8 waves in two groups, 8 regions, K = {k}"), measured, |clock| {
+            tiles.clk(DeviceModel::MI300X, clock, LATE, &body.text)
+        });
     }
 }
 
@@ -318,29 +323,30 @@ const SCALES: &[&str] = &["ds_read_b64_tr_b8 v[2:3], v1", "global_load_lds_dword
 
 #[test]
 fn eight_waves_on_gfx950() {
-    let clk = |text: &str, k| {
-        let prologue = format!("{SCALE_ADDRESS}{LATE}");
-        Tiles { waves: 8, m: 256, n: 256, k, columns: 16 }.clk(DeviceModel::MI355X, &prologue, text)
+    let prologue = format!("{SCALE_ADDRESS}{LATE}");
+    let clk = |text: &str, k, clock| {
+        let tiles = Tiles { waves: 8, m: 256, n: 256, k, columns: 16 };
+        tiles.clk(DeviceModel::MI355X, clock, &prologue, text)
     };
     let halves = quadrants(FULL_RATE, 16, [&[]; 4]);
-    within("gfx950, 8 waves, quadrants, two buffers", 2048.0 / 0.998, clk(&halves, 8192));
-    within("gfx950, 8 waves, quadrants, two buffers, K = 16384", 2048.0 / 0.998, clk(&halves, 16384));
+    for k in [8192, 16384] {
+        let what = format!("gfx950, 8 waves, quadrants, two buffers, K = {k}");
+        within(&what, 2048.0 / 0.998, |clock| clk(&halves, k, clock));
+    }
     // For K = 32768 see docs/time-model.md.
-    row("gfx950, 8 waves, quadrants, two buffers, K = 32768", 2048.0 / 0.843, clk(&halves, 32768));
-    // 128 and 256 elements of a row of K are 128 bytes, like 64 of 16 bits.
-    within("gfx950, 8 waves, bf8", 2048.0 / 0.997, clk(&quadrants(BYTES, 8, [&[]; 4]), 4096));
-    // Eight bytes for each thread are the scales of half of A, and of all of B.
+    row("gfx950, 8 waves, quadrants, two buffers, K = 32768", 2048.0 / 0.843, |clock| {
+        clk(&halves, 32768, clock)
+    });
+    // 128 and 256 elements of a row of K are 128 bytes, like 64 of 16 bits. Eight bytes for each thread are
+    // the scales of half of A, and of all of B.
     let by_quadrant = [SCALES, SCALES, SCALES, &[]];
-    within(
-        "gfx950, 8 waves, mxfp4, 16x16x128",
-        2048.0 / 0.795,
-        clk(&quadrants(SCALED, 16, by_quadrant), 4096),
-    );
-    within(
-        "gfx950, 8 waves, mxfp4, 32x32x64",
-        2048.0 / 0.986,
-        clk(&quadrants(SCALED_WIDE, 8, by_quadrant), 4096),
-    );
+    for (what, measured, text) in [
+        ("bf8", 0.997, quadrants(BYTES, 8, [&[]; 4])),
+        ("mxfp4, 16x16x128", 0.795, quadrants(SCALED, 16, by_quadrant)),
+        ("mxfp4, 32x32x64", 0.986, quadrants(SCALED_WIDE, 8, by_quadrant)),
+    ] {
+        within(&format!("gfx950, 8 waves, {what}"), 2048.0 / measured, |clock| clk(&text, 4096, clock));
+    }
 }
 
 /// GT, gemm/intra_wave: a load per 64 clk of matrix instructions, a read per 16 where there are any.
@@ -374,8 +380,9 @@ fn interleaved(instruction: &'static str, matrix: usize, scales: usize) -> Strin
 /// GT, gemm/intra_wave/a16w16: 256x256x64 by four waves on gfx950.
 #[test]
 fn four_waves_on_gfx950() {
-    let clk = |text: &str, k| {
-        Tiles { waves: 4, m: 256, n: 256, k, columns: 16 }.clk(DeviceModel::MI355X, SCALE_ADDRESS, text)
+    let clk = |text: &str, k, clock| {
+        let tiles = Tiles { waves: 4, m: 256, n: 256, k, columns: 16 };
+        tiles.clk(DeviceModel::MI355X, clock, SCALE_ADDRESS, text)
     };
     // v4: the next tile's loads, all reads, all matrix instructions.
     let mut body = Body::new(FULL_RATE);
@@ -386,19 +393,24 @@ fn four_waves_on_gfx950() {
     for text in NEXT_COLUMNS.into_iter().chain(["s_waitcnt vmcnt(0)", "s_barrier"]) {
         body.line(text);
     }
-    within("gfx950, 4 waves, v4: loads, reads, matrix", 3770.0, clk(&body.text, 8192));
+    let what = "gfx950, 4 waves, v4: loads, reads, matrix (the middle of 3593 and 3948)";
+    within(what, 3770.0, |clock| clk(&body.text, 8192, clock));
     let halves = interleaved(FULL_RATE, 128, 0);
     for (k, measured) in [(8192, 0.987), (16384, 0.977)] {
-        within(&format!("gfx950, 4 waves, v9: interleaved, K = {k}"), 2048.0 / measured, clk(&halves, k));
+        let what = format!("gfx950, 4 waves, v9: interleaved, K = {k}");
+        within(&what, 2048.0 / measured, |clock| clk(&halves, k, clock));
     }
-    row("gfx950, 4 waves, v9: interleaved, K = 32768", 2048.0 / 0.627, clk(&halves, 32768));
-    within("gfx950, 4 waves, bf8", 2048.0 / 0.995, clk(&interleaved(BYTES, 64, 0), 8192));
-    within("gfx950, 4 waves, mxfp4", 2048.0 / 0.94, clk(&interleaved(SCALED, 128, 4), 8192));
+    row("gfx950, 4 waves, v9: interleaved, K = 32768", 2048.0 / 0.627, |clock| clk(&halves, 32768, clock));
+    for (what, measured, text) in
+        [("bf8", 0.995, interleaved(BYTES, 64, 0)), ("mxfp4", 0.94, interleaved(SCALED, 128, 4))]
+    {
+        within(&format!("gfx950, 4 waves, {what}"), 2048.0 / measured, |clock| clk(&text, 8192, clock));
+    }
 }
 
 /// A loop of loads to LDS and matrix instructions, evenly spread; loads are waited for when as many steps
 /// follow as a compute unit can have under way.
-fn tile(m: u32, n: u32, k: u32) -> (f64, f64) {
+fn tile(m: u32, n: u32, k: u32, clock: ClockChoice) -> f64 {
     let tiles = Tiles { waves: 4, m, n, k, columns: 16 };
     let (all, left) = tiles.loads();
     let matrix = (m / 16 * (n / 16) * 2 / 4) as usize;
@@ -415,7 +427,7 @@ fn tile(m: u32, n: u32, k: u32) -> (f64, f64) {
     for text in NEXT_COLUMNS {
         body.line(text);
     }
-    (16.0 * matrix as f64, tiles.clk(DeviceModel::MI355X, "", &body.text))
+    tiles.clk(DeviceModel::MI355X, clock, "", &body.text)
 }
 
 /// GT, docs/tcp_bound_tile_model: 256 workgroups, K = 8192, efficiency in percent.
@@ -432,9 +444,10 @@ fn tiles_are_limited_by_what_can_be_under_way() {
         (128, 64, 47.0),
         (64, 128, 47.0),
     ] {
-        let (matrix, got) = tile(m, n, 8192);
-        let off = row(&format!("gfx950, loads and matrix of {m}x{n}x64"), 100.0 * matrix / measured, got);
-        if off.abs() > 0.1 {
+        let matrix = f64::from(m * n) / 32.0;
+        let what = format!("gfx950, loads and matrix of {m}x{n}x64");
+        let off = row(&what, 100.0 * matrix / measured, |clock| tile(m, n, 8192, clock));
+        if off.abs() > 0.05 {
             far.push((m, n, off));
         }
     }
@@ -444,12 +457,14 @@ fn tiles_are_limited_by_what_can_be_under_way() {
 /// GT, gemm/inter_wave/a16w16: M = N = 4096, efficiency of the loop in percent.
 #[test]
 fn long_sums_leave_the_infinity_cache() {
-    let clk = |k| tile(256, 256, k).1;
+    let clk = |k, clock| tile(256, 256, k, clock);
     for (k, measured) in [(8192, 98.7), (16384, 97.7)] {
-        within(&format!("gfx950, 4 waves, K = {k}"), 204_800.0 / measured, clk(k));
+        let what = format!("gfx950, 4 waves, loads and matrix, K = {k}");
+        within(&what, 204_800.0 / measured, |clock| clk(k, clock));
     }
     // Two loops with the same loads were measured at 84.3 and 62.7.
-    assert!((204_800.0 / 84.3..204_800.0 / 62.7).contains(&clk(32768)));
+    let long = clk(32768, ClockChoice::Sustained);
+    assert!((204_800.0 / 84.3..204_800.0 / 62.7).contains(&long), "{long} clk");
 }
 
 /// GT, kernels/memory_bound/gemm: 32 workgroups get 1529 GB/s from memory, 20 bytes per clk each, in steps of
@@ -484,8 +499,10 @@ fn a_unit_alone_gets_twenty_bytes_per_clk() {
         room: 1 << 29,
         ..Loop::default()
     };
-    let clk = kernel.slope([8, 28])[2];
-    within("gfx950, one unit alone, 36 KB per step", 36864.0 / 20.0, clk);
+    let clk = kernel.slope_at(ClockChoice::Greatest, [8, 28])[2];
+    let off = clk / (36864.0 / 20.0) - 1.0;
+    eprintln!("gfx950, one unit alone, 36 KB per step: {clk} clk, {off:+.3}");
+    assert!(off.abs() < 0.1, "{clk} clk");
 }
 
 /// 256 workgroups of 256x256 in 4-bit floats at K = 8192, 32 steps of 256: what the others load is sampled

@@ -1,5 +1,5 @@
 //! Every fact about the machines, in one place: what a chip has (`chips`), how fast the products with it are
-//! (`parameters`), what instructions cost by that (`instruction_costs`), how LDS serves them (`lds_ports`,
+//! (`parameters`, by `clock`), what instructions cost by that (`instruction_costs`), how LDS serves them (`lds_ports`,
 //! with `path_queue`) and which lanes it serves together (`lds`), how lanes take registers of each other
 //! (`lane_moves`), which matrix instructions exist and which others (`matrix`, `instructions`, read off the
 //! instruction table).
@@ -24,6 +24,7 @@
 
 mod abi;
 mod chips;
+mod clock;
 mod compute_unit;
 #[cfg(feature = "compiler")]
 mod instruction_costs;
@@ -46,6 +47,7 @@ mod triples;
 
 pub(crate) use abi::MOST_WORKGROUPS;
 pub use abi::{FeatureSetting, ObjectVersion, TargetId, TargetIdError};
+pub use clock::ClockChoice;
 pub(crate) use compute_unit::{
     CODE_LINE, LDS_PAIR, LDS_PORTS, SCALAR_LINE, SHARED_LINE, SHARED_WAYS, SIMDS, TURN, WAVE_ORDER,
 };

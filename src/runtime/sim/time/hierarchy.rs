@@ -216,19 +216,15 @@ impl Hierarchy {
         sharing: Sharing,
         launch: LaunchSurroundings,
     ) -> Hierarchy {
-        let get = |parameter| device.get(parameter);
+        let get = |parameter| device.at(parameter, launch.clock);
         let bytes = |parameter| device.count(parameter);
         let units = get(DeviceParameter::ComputeUnits);
         let (busy, in_die) = (active.device.max(1) as f64, active.die.max(1) as f64);
         let alone = get(DeviceParameter::L2RateAlone);
-        // Clk of the compute units in the time of one at the greatest clock.
-        let speed = launch.clock / get(DeviceParameter::Clock);
-        let below =
-            |level| get(DeviceParameter::L2Latency) + (get(level) - get(DeviceParameter::L2Latency)) * speed;
         let [reach, end] = [DeviceParameter::MallReach, DeviceParameter::MallEnd].map(get);
         let resident = if end > reach { (end - launch.bytes as f64) / (end - reach) } else { 0.0 };
         let alone_and_loaded =
-            [DeviceParameter::MemoryLatency, DeviceParameter::MemoryLatencyLoaded].map(below);
+            [DeviceParameter::MemoryLatency, DeviceParameter::MemoryLatencyLoaded].map(get);
         let load = if units > 1.0 { (busy - 1.0) / (units - 1.0) } else { 0.0 };
         let memory = alone_and_loaded[0] + load.min(1.0) * (alone_and_loaded[1] - alone_and_loaded[0]);
         let share = |all_busy: f64, others: f64, all: f64| (all_busy * all / others).min(alone).max(0.001);
@@ -252,14 +248,14 @@ impl Hierarchy {
             l2_server: Server::new(share(get(DeviceParameter::L2Rate), in_die, die_units)),
             l2_writes: Server::new(share(get(DeviceParameter::L2WriteRate), in_die, die_units)),
             resident: resident.clamp(0.0, 1.0),
-            mall_server: Server::new(share(get(DeviceParameter::MallRate) / speed, busy, units)),
-            memory: Server::new(share(get(DeviceParameter::MemoryRate) / speed, busy, units)),
-            beyond_l2: Server::new(share(get(DeviceParameter::MemoryRate) / speed, 1.0, units)),
+            mall_server: Server::new(share(get(DeviceParameter::MallRate), busy, units)),
+            memory: Server::new(share(get(DeviceParameter::MemoryRate), busy, units)),
+            beyond_l2: Server::new(share(get(DeviceParameter::MemoryRate), 1.0, units)),
             write_cost: get(DeviceParameter::MemoryRate) / get(DeviceParameter::MemoryWriteRate),
             latency: Latency {
                 l1: get(DeviceParameter::L1Latency) - beside,
                 l2: get(DeviceParameter::L2Latency) - beside,
-                mall: below(DeviceParameter::MallLatency) - beside,
+                mall: get(DeviceParameter::MallLatency) - beside,
                 memory: memory - beside,
                 atomic: get(DeviceParameter::AtomicLatency) - beside,
                 scalar_hit: get(DeviceParameter::ScalarHit) - get(DeviceParameter::Turn),

@@ -8,7 +8,7 @@
 //! result is scaled to the device (`report`).
 //!
 //! Every number of the model is in `parameters`, with its confidence and its source. The model leaves out
-//! address translation, clocks that fall under load, and queues between L2 and memory.
+//! address translation, and queues between L2 and memory; the clock is given, and does not follow the load.
 //!
 //! Memory afterwards: the simulated workgroups have run and written their results, the others have not.
 //!
@@ -82,13 +82,13 @@ use super::start::{LaunchContext, Segments, occupancy};
 use hierarchy::{Active, Hierarchy, LaunchSurroundings};
 use unit::ComputeUnit;
 
-pub use crate::codegen::target::{Confidence, DeviceModel, DeviceParameter, ParameterValue};
+pub use crate::codegen::target::{ClockChoice, Confidence, DeviceModel, DeviceParameter, ParameterValue};
 pub use bound::{LoopBound, LoopNeed, Transfer};
 pub use hierarchy::{Sharing, Traffic};
 pub use record::{Pipe, Resource, Stall};
 pub use report::{
-    Doubt, Estimate, InstructionReport, LoopReport, MOST_LISTED, PipeReport, StallReport, TimeReport,
-    UnitReport,
+    ClockReport, Doubt, Estimate, InstructionReport, LoopReport, MOST_LISTED, OtherClock, PipeReport,
+    StallReport, TimeReport, UnitReport,
 };
 pub use unit::WaveTime;
 
@@ -97,9 +97,9 @@ pub use unit::WaveTime;
 pub struct TimeOptions {
     /// Whose numbers to use.
     pub device: &'static DeviceModel,
-    /// Clock in MHz for microseconds and rates, instead of the device's highest. Kernels with many matrix
-    /// instructions do not sustain that.
-    pub clock: Option<f64>,
+    /// Clock of the compute units: the one that the device sustains with busy matrix cores unless another one
+    /// is asked for.
+    pub clock: ClockChoice,
     /// Workgroups to simulate per place on the compute unit; the rest is extrapolated.
     pub rounds: u64,
     /// Issued instructions to keep for the trace and the page, at most [`MOST_EVENTS`].
@@ -107,15 +107,15 @@ pub struct TimeOptions {
 }
 
 impl TimeOptions {
-    /// Three rounds at the device's highest clock, and no trace.
+    /// Three rounds at the clock that the device sustains, and no trace.
     pub fn new(device: &'static DeviceModel) -> TimeOptions {
-        TimeOptions { device, clock: None, rounds: 3, events: 0 }
+        TimeOptions { device, clock: ClockChoice::Sustained, rounds: 3, events: 0 }
     }
 
     /// The same at another clock.
     #[must_use]
-    pub fn clock(mut self, megahertz: f64) -> TimeOptions {
-        self.clock = Some(megahertz);
+    pub fn clock(mut self, clock: impl Into<ClockChoice>) -> TimeOptions {
+        self.clock = clock.into();
         self
     }
 
@@ -135,7 +135,7 @@ impl TimeOptions {
 
     /// The clock that is estimated for.
     fn megahertz(&self) -> f64 {
-        self.clock.unwrap_or_else(|| self.device.get(DeviceParameter::Clock))
+        self.clock.megahertz(self.device)
     }
 
     /// A reason why nothing can be estimated with them for a simulator of `target`.
@@ -144,7 +144,8 @@ impl TimeOptions {
         if device.target != target {
             return Err(format!("a {} is a {}, not a {target}", device.name, device.target));
         }
-        if self.clock.is_some_and(|clock| !(clock.is_finite() && clock > 0.0)) {
+        let clock = self.megahertz();
+        if !(clock.is_finite() && clock > 0.0) {
             return Err("the clock must be positive".to_owned());
         }
         Ok(())

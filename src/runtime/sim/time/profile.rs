@@ -30,15 +30,22 @@ impl TimeReport {
         let [x, y, z] = self.grid;
         let items: u64 = self.block.iter().map(|&n| u64::from(n)).product();
         let (e, unit) = (&self.estimate, &self.unit);
+        let clock = &self.clock;
         writeln!(
             out,
-            "{} on {} at {:.0} MHz: {x} x {y} x {z} workgroups of {items}",
-            self.kernel, self.device, self.clock
+            "{} on {} at {:.0} MHz ({}): {x} x {y} x {z} workgroups of {items}",
+            self.kernel, self.device, clock.megahertz, clock.which
         )?;
         writeln!(
             out,
             "  estimate   {:.2} us, {:.2} us with launch; {:.1} Top/s, lanes {:.2} TB/s, HBM {:.2} TB/s",
             e.microseconds, e.microseconds_with_launch, e.tera_operations, e.bandwidth, e.memory_bandwidth
+        )?;
+        let other = &e.other;
+        writeln!(
+            out,
+            "  other      {:.2} to {:.2} us at {:.0} MHz ({})",
+            other.least_microseconds, other.most_microseconds, other.megahertz, other.which
         )?;
         writeln!(
             out,
