@@ -35,6 +35,8 @@ pub struct Loop<'a> {
     pub buffer: &'a [u8],
     /// Bytes of the buffer, if there are more than its contents; the others are zero.
     pub room: u64,
+    /// Bytes of another buffer, which nothing is loaded from.
+    pub results: u64,
     pub lds: u32,
     /// Vector registers, and AGPRs from `accumulators` on.
     pub registers: u32,
@@ -52,6 +54,7 @@ impl Default for Loop<'_> {
             workgroups: 1,
             buffer: &[],
             room: 0,
+            results: 0,
             lds: 32768,
             registers: 128,
             accumulators: 128,
@@ -87,7 +90,7 @@ loop:
       .amdhsa_accum_offset {accumulators}
       .amdhsa_group_segment_fixed_size {lds}
       .amdhsa_user_sgpr_kernarg_segment_ptr 1
-      .amdhsa_kernarg_size 8
+      .amdhsa_kernarg_size 16
     .end_amdhsa_kernel
 ",
             registers = self.registers,
@@ -110,7 +113,8 @@ loop:
         let buffer = simulator.alloc(self.room.max(self.buffer.len() as u64).max(64))?;
         simulator.write(buffer, self.buffer)?;
         let config = LaunchConfig::new([self.workgroups, 1, 1], [64 * self.waves, 1, 1]);
-        let kernarg = buffer.to_le_bytes().to_vec();
+        let results = if self.results == 0 { 0 } else { simulator.alloc(self.results)? };
+        let kernarg = [buffer, results].map(u64::to_le_bytes).concat();
         Ok(Timed { simulator, module, kernel: "k".to_owned(), config, kernarg })
     }
 

@@ -125,6 +125,11 @@ impl Tiles {
         u64::from(self.pitch()) * u64::from(16 * self.m + self.columns * self.n)
     }
 
+    /// Results of 16 bits, which the loop leaves to what comes after it.
+    fn results(&self) -> u64 {
+        2 * u64::from(16 * self.m) * u64::from(self.columns * self.n)
+    }
+
     /// Workgroups of a die are neighbours: four rows of eight columns, or of as many as there are.
     fn prologue(&self) -> String {
         let (pitch, all, left) = (self.pitch(), self.loads().0, self.loads().1);
@@ -194,6 +199,7 @@ impl Tiles {
             registers: 256,
             accumulators: 128,
             room: self.bytes(),
+            results: self.results(),
             ..Loop::default()
         }
     }

@@ -184,8 +184,8 @@ parameters! {
                                                                     0.0 H "not there", 447.0 M "SC25",    730.0 M "GT: 1000 with the queue in front, 32 KB at 45 bytes per clk";
     MallRate "bytes per clk and compute unit from the Infinity Cache, all busy":
                                                                     1.0 H "not there", 9.0 M "SC25",      11.0 L "SC25: 6.8 TB/s at best";
-    MemoryLatency "clk of a load from HBM, at the greatest clock":     600.0 H "GB",      865.0 H "SC25",    862.0 M "FBT: 790 at 2.2 GHz";
-    MemoryLatencyLoaded "the same while all compute units load":   600.0 L "as alone", 865.0 M "PYHIP: 500 to 800", 1400.0 M "GT: 600 ns";
+    MemoryLatency "clk of a load from HBM, at the greatest clock":     600.0 H "GB",      865.0 H "SC25",    1400.0 M "GT: some 600 ns, 32 KB under way at 54 GB/s";
+    MemoryLatencyLoaded "the same while all compute units load":   600.0 L "as alone", 865.0 M "PYHIP: 500 to 800", 1400.0 M "GT: as alone";
     MemoryRate "bytes per clk and compute unit read from HBM, all busy": 7.7 H "GB",   6.5 H "SC25",      10.5 U "0.8 of the peak";
     MemoryWriteRate "the same written, mixed with reads":           6.4 M "GB, triad", 6.4 M "SC25, copy and triad", 10.0 U "assumed";
     LoadedLatency "clk of a wide load while all compute units load, between L2 and memory":

@@ -10,8 +10,10 @@
 //! long as from memory, and company never makes a workgroup faster than it is alone.
 //!
 //! A launch is taken as one of many: the Infinity Cache has what an earlier one has left. That is everything
-//! that the launch was given if it is small enough, and nothing if it is much too large, because what comes
-//! last displaces what comes first.
+//! that the launch loads from if it is small enough, and nothing if it is much too large, because what comes
+//! last displaces what comes first. What is only written takes no room there and goes to memory: the cache
+//! has the contents of memory, and no lines that differ from it (CDNA 3 white paper, "cannot hold dirty
+//! data"; GT: K = 16384 runs as fast as K = 8192, though its factors alone are as large as the cache).
 //!
 //! Vector caches and L2 run at the clock of the compute units. What lies below them does not: its latencies
 //! and rates are those of the greatest clock, in time.
@@ -47,8 +49,8 @@ pub(super) struct Active {
 pub(super) struct LaunchSurroundings {
     /// Clock of the compute units, in MHz.
     pub clock: f64,
-    /// Bytes of the memories that it was given.
-    pub bytes: u64,
+    /// Bytes of the memories that it loads from.
+    pub bytes_read: u64,
 }
 
 /// Traffic of the compute unit.
@@ -65,7 +67,7 @@ pub struct Traffic {
     pub l1_hits: u64,
     /// Bytes from L2, including those that L2 had to load.
     pub l2_bytes: u64,
-    /// Bytes from the Infinity Cache, and to it if they stay there.
+    /// Bytes from the Infinity Cache.
     pub mall_bytes: u64,
     /// Bytes read from HBM.
     pub memory_read: u64,
@@ -222,7 +224,7 @@ impl Hierarchy {
         let (busy, in_die) = (active.device.max(1) as f64, active.die.max(1) as f64);
         let alone = get(DeviceParameter::L2RateAlone);
         let [reach, end] = [DeviceParameter::MallReach, DeviceParameter::MallEnd].map(get);
-        let resident = if end > reach { (end - launch.bytes as f64) / (end - reach) } else { 0.0 };
+        let resident = if end > reach { (end - launch.bytes_read as f64) / (end - reach) } else { 0.0 };
         let alone_and_loaded =
             [DeviceParameter::MemoryLatency, DeviceParameter::MemoryLatencyLoaded].map(get);
         let load = if units > 1.0 { (busy - 1.0) / (units - 1.0) } else { 0.0 };
@@ -342,20 +344,18 @@ impl Hierarchy {
     pub(super) fn store(&mut self, at: f64, line: u64, bytes: u32) -> f64 {
         let shared = line.wrapping_mul(self.l1_line) / SHARED_LINE;
         self.used.join(WRITE);
-        let mut start = self.l2_writes.transfer(at, bytes.into());
+        let mut start = self.l2_writes.transfer(at, u64::from(bytes).next_multiple_of(WRITE_REQUEST));
         self.l2.touch(shared);
         if !self.written.touch(shared) {
             let cost = (SHARED_LINE as f64 * self.write_cost) as u64;
+            self.used.join(MEMORY_WRITE);
+            self.traffic.memory_written += SHARED_LINE;
             start = self.beyond_l2.transfer(start, cost);
-            if self.is_resident(shared) {
-                self.used.join(MALL);
-                self.traffic.mall_bytes += SHARED_LINE;
+            if self.mall.is_some() {
+                // All that memory gets passes it.
                 start = self.mall_server.transfer(start, cost);
-            } else {
-                self.used.join(MEMORY_WRITE);
-                self.traffic.memory_written += SHARED_LINE;
-                start = self.memory.transfer(start, cost);
             }
+            start = self.memory.transfer(start, cost);
         }
         start + self.latency.l2
     }
@@ -405,6 +405,10 @@ const MEMORY: ParameterSet = ParameterSet::of(&[
 const WRITE: ParameterSet = ParameterSet::of(&[DeviceParameter::L2WriteRate]);
 const MEMORY_WRITE: ParameterSet = ParameterSet::of(&[DeviceParameter::MemoryWriteRate]);
 
+/// Bytes of a write to L2: a channel takes one per clk, however little of it is written (CDNA 3 white paper:
+/// 64 bytes per clk and channel).
+const WRITE_REQUEST: u64 = 64;
+
 /// True for the part `1 - own` of all lines, always the same ones.
 fn brought_by_others(line: u64, own: f64) -> bool {
     if own >= 1.0 {
@@ -421,7 +425,7 @@ mod tests {
 
     const ALONE: Active = Active { device: 1, die: 1 };
     /// More than the Infinity Cache holds.
-    const COLD: LaunchSurroundings = LaunchSurroundings { clock: 2100.0, bytes: 1 << 40 };
+    const COLD: LaunchSurroundings = LaunchSurroundings { clock: 2100.0, bytes_read: 1 << 40 };
 
     impl Hierarchy {
         fn load(&mut self, at: f64, line: u64, bypasses_l1: bool) -> f64 {
@@ -442,7 +446,7 @@ mod tests {
     #[test]
     fn what_fits_into_the_infinity_cache_is_there() {
         let latency = |bytes| {
-            let around = LaunchSurroundings { bytes, ..COLD };
+            let around = LaunchSurroundings { bytes_read: bytes, ..COLD };
             let mut h = Hierarchy::new(DeviceModel::MI300X, ALONE, Sharing::NONE, around);
             (0..1000).map(|n| h.load(1e4 * n as f64, n, false) - 1e4 * n as f64).sum::<f64>() / 1000.0
         };

@@ -213,8 +213,8 @@ pub(super) fn time(
     }
     let costs = costs::costs(launch.program, device, |step| module.instruction(kernel, step));
     let spread = WorkgroupSpread::new(device, launch.workgroups());
-    let sharing = share::sample(&launch, &costs, &spread);
-    let around = LaunchSurroundings { clock: options.megahertz(), bytes: launch.bytes_of_memories() };
+    let share::Sample { sharing, bytes_read } = share::sample(&launch, &costs, &spread);
+    let around = LaunchSurroundings { clock: options.megahertz(), bytes_read };
     let hierarchy = Hierarchy::new(device, spread.active, sharing, around);
     let mut unit = ComputeUnit::new(&launch, &costs, device, hierarchy, options.events.min(MOST_EVENTS));
     let simulated = spread.assigned.min(options.rounds.saturating_mul(resident)).max(1);

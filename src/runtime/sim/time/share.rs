@@ -24,21 +24,59 @@ const MOST_INSTRUCTIONS: u64 = 3000;
 /// How often a wave executes the same load: its beginning and two whole trips of a loop.
 const MOST_REPEATED: u8 = 3;
 
+/// What the sampled workgroups say about a launch.
+pub(super) struct Sample {
+    /// How much of what compute units load is the same.
+    pub sharing: Sharing,
+    /// Bytes of the memories that the launch loads from.
+    pub bytes_read: u64,
+}
+
 /// Samples workgroups that run at the same time.
-pub(super) fn sample(launch: &LaunchContext<'_>, costs: &[StepCost], spread: &WorkgroupSpread) -> Sharing {
+pub(super) fn sample(launch: &LaunchContext<'_>, costs: &[StepCost], spread: &WorkgroupSpread) -> Sample {
     let all = launch.workgroups();
-    if all < 2 {
-        return Sharing::NONE;
-    }
     let per_die = spread.units_per_die.min(MOST_WORKGROUPS);
     let wanted: Vec<u64> = (0..per_die * spread.dies).take_while(|&w| w < all).collect();
-    let mut lines = vec![Vec::new(); wanted.len()];
-    workers::for_each(wanted.iter().zip(&mut lines), u64::MAX, |(&workgroup, lines)| {
-        *lines = look(launch, costs, workgroup);
+    let mut found = vec![LookedAt::default(); wanted.len()];
+    let memories = launch.memories();
+    workers::for_each(wanted.iter().zip(&mut found), u64::MAX, |(&workgroup, found)| {
+        *found = look(launch, costs, workgroup, &memories);
     });
+    Sample { sharing: sharing(&wanted, &found, spread), bytes_read: bytes_read(costs, &memories, &found) }
+}
+
+/// What a workgroup has loaded.
+#[derive(Clone, Default)]
+struct LookedAt {
+    /// Distinct lines of its longest part.
+    lines: Vec<u64>,
+    /// Of each memory of the launch, whether it has loaded from it.
+    memories: Vec<bool>,
+    /// Of each step, whether a wave has loaded by it.
+    steps: Vec<bool>,
+}
+
+/// Bytes of the memories that are loaded from. If the code has loads that no sampled workgroup has come to,
+/// as after a long loop, it is not known what they load, and all memories count.
+fn bytes_read(costs: &[StepCost], memories: &[(u64, u64)], found: &[LookedAt]) -> u64 {
+    let seen = |step: usize| found.iter().any(|found| found.steps.get(step) == Some(&true));
+    let knows_all = costs.iter().enumerate().all(|(step, cost)| !loads(cost) || seen(step));
+    let read = |memory: usize| found.iter().any(|found| found.memories.get(memory) == Some(&true));
+    let counted = memories.iter().enumerate().filter(|&(memory, _)| !knows_all || read(memory));
+    counted.map(|(_, &(_, bytes))| bytes).sum()
+}
+
+/// True if the vector memory instruction brings something from memory.
+fn loads(cost: &StepCost) -> bool {
+    use VectorKind::{Atomic, Load, LoadToLds};
+    matches!(cost.instruction.kind, CostKind::Vector { kind: Load | LoadToLds | Atomic, .. })
+}
+
+/// How much of what the workgroups `wanted` have loaded is the same.
+fn sharing(wanted: &[u64], found: &[LookedAt], spread: &WorkgroupSpread) -> Sharing {
     let mut dies: Vec<Vec<u64>> = vec![Vec::new(); spread.dies as usize];
-    for (workgroup, lines) in wanted.iter().zip(&lines) {
-        dies[(workgroup % spread.dies) as usize].extend(lines);
+    for (workgroup, found) in wanted.iter().zip(found) {
+        dies[(workgroup % spread.dies) as usize].extend(&found.lines);
     }
     let ratio = |parts: usize, whole: usize| if parts == 0 { 1.0 } else { whole as f64 / parts as f64 };
     let mut device = Vec::new();
@@ -59,8 +97,8 @@ fn distinct(lines: &mut Vec<u64>) {
     lines.dedup();
 }
 
-/// Distinct lines that the beginning of a workgroup loads. Any fault ends it: the timed run will report it.
-fn look(launch: &LaunchContext<'_>, costs: &[StepCost], workgroup: u64) -> Vec<u64> {
+/// What the beginning of a workgroup loads. Any fault ends it: the timed run will report it.
+fn look(launch: &LaunchContext<'_>, costs: &[StepCost], workgroup: u64, memories: &[(u64, u64)]) -> LookedAt {
     let ids = launch.coordinates(workgroup);
     let mut lds = Lds::default();
     lds.reset(launch.lds_bytes);
@@ -95,7 +133,9 @@ fn look(launch: &LaunchContext<'_>, costs: &[StepCost], workgroup: u64) -> Vec<u
             break;
         }
     }
-    lines.of_the_longest_part()
+    let steps = (0..costs.len()).map(|step| executions.iter().any(|wave| wave[step] > 0)).collect();
+    let memories = memories.iter().map(|&memory| lines.touch(memory)).collect();
+    LookedAt { lines: lines.of_the_longest_part(), memories, steps }
 }
 
 /// Lines that a workgroup loads.
@@ -111,6 +151,12 @@ struct SampledLines {
 impl SampledLines {
     fn suffice(&self) -> bool {
         self.first.len().max(self.again.len()) >= MOST_LINES
+    }
+
+    /// True if some of them belong to a memory.
+    fn touch(&self, (start, bytes): (u64, u64)) -> bool {
+        let own = start / SHARED_LINE..=(start + bytes.max(1) - 1) / SHARED_LINE;
+        self.first.iter().chain(&self.again).any(|line| own.contains(line))
     }
 
     /// A loop stands for the time that it takes, however little of it is sampled.

@@ -659,7 +659,24 @@ impl<'a> ComputeUnit<'a> {
         let unit = 2 * LDS_PAIR[simd] + usize::from(kind == LdsKind::Write);
         self.record.busy(issued.busy(Pipe::Lds, unit, whole(access.start)..whole(access.end)));
         self.record.busy_clk[Pipe::LdsBanks as usize] += access.banks;
+        if let Some(other) = access.shares_bus_with {
+            self.hold_writer(other, whole(access.end));
+        }
+        if kind == LdsKind::Write {
+            self.simds[simd].writer = slot;
+        }
         whole(access.held)
+    }
+
+    /// The wave that a SIMD writes to LDS for goes on then at the earliest.
+    fn hold_writer(&mut self, simd: usize, until: u64) {
+        let it = &mut self.slots[self.simds[simd].writer];
+        let until = until.next_multiple_of(TURN);
+        if it.ready < until {
+            let (wave, step, start) = (it.age as u32, it.wave.pc as u32, it.ready);
+            self.record.wait(Wait { wave, step, start, end: until, stall: Stall::PipeStalled });
+            it.ready = until;
+        }
     }
 
     /// An instruction is about to go through the path to vector memory, or through that and LDS.
