@@ -126,7 +126,8 @@ loop:
         self.run_at(ClockChoice::Sustained)
     }
 
-    fn run_at(&self, clock: ClockChoice) -> TimeReport {
+    /// The same at another clock.
+    pub fn run_at(&self, clock: ClockChoice) -> TimeReport {
         let options = TimeOptions::new(self.device).clock(clock);
         self.run_with(&options).unwrap_or_else(|error| panic!("{error}"))
     }

@@ -511,6 +511,57 @@ fn a_unit_alone_gets_twenty_bytes_per_clk() {
     assert!(off.abs() < 0.1, "{clk} clk");
 }
 
+/// GT, gemm/inter_wave/a16w16: what comes after the loop of the eight waves takes 16,660 clk without spills. A
+/// lane has four neighbours of a row in each block of 16x16: eight bytes, of which four lanes have 32 of a
+/// line.
+#[test]
+fn results_of_16_bits_are_stored() {
+    let mut body = Body::new(FULL_RATE);
+    for _ in 0..8 {
+        for column in 0..4 {
+            body.line("v_cvt_pkrtz_f16_f32 v4, v5, v6");
+            body.line("v_cvt_pkrtz_f16_f32 v5, v6, v7");
+            body.line(&format!("global_store_dwordx2 v1, v[4:5], s[4:5] offset:{}", 32 * column));
+        }
+        body.line("v_add_u32 v1, v1, v2");
+    }
+    // Rows of 8192 bytes; 2 x 4 waves of 128 x 64, 16 x 16 workgroups.
+    let prologue = "v_and_b32 v1, 15, v0
+    v_lshlrev_b32 v1, 13, v1
+    v_bfe_u32 v2, v0, 4, 2
+    v_lshl_add_u32 v1, v2, 3, v1
+    v_bfe_u32 v2, v0, 6, 2
+    v_lshl_add_u32 v1, v2, 7, v1
+    v_lshrrev_b32 v2, 8, v0
+    v_lshl_add_u32 v1, v2, 20, v1
+    s_lshr_b32 s6, s2, 4
+    s_lshl_b32 s6, s6, 21
+    s_and_b32 s7, s2, 15
+    s_lshl_b32 s7, s7, 9
+    s_add_u32 s6, s6, s7
+    v_add_u32 v1, s6, v1
+    v_mov_b32 v2, 0x20000";
+    let clk = |text: &str, clock| {
+        let kernel = Loop {
+            device: DeviceModel::MI355X,
+            prologue,
+            body: text.to_owned(),
+            waves: 8,
+            workgroups: 256,
+            lds: 65536,
+            registers: 256,
+            accumulators: 128,
+            room: 1 << 25,
+            ..Loop::default()
+        };
+        kernel.run_at(clock).unit.clk as f64
+    };
+    let off = row("gfx950, 16-bit results of 256x256, eight waves", 16_660.0, |clock| {
+        clk(&body.text, clock) - clk("", clock)
+    });
+    assert!(off.abs() < 0.5, "{off}");
+}
+
 /// 256 workgroups of 256x256 in 4-bit floats at K = 8192, 32 steps of 256: what the others load is sampled
 /// within bounds.
 #[test]

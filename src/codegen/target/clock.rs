@@ -71,6 +71,7 @@ impl DeviceModel {
                 let above = of_table(DeviceParameter::L2Latency);
                 above + (value - above) * speed
             }
+            DeviceParameter::TranslationLatency => value * speed,
             DeviceParameter::MallRate | DeviceParameter::MemoryRate | DeviceParameter::MemoryWriteRate => {
                 value / speed
             }

@@ -188,6 +188,10 @@ parameters! {
     MemoryLatencyLoaded "the same while all compute units load":   600.0 L "as alone", 865.0 M "PYHIP: 500 to 800", 1400.0 M "GT: as alone";
     MemoryRate "bytes per clk and compute unit read from HBM, all busy": 7.7 H "GB",   6.5 H "SC25",      10.5 U "0.8 of the peak";
     MemoryWriteRate "the same written, mixed with reads":           6.4 M "GB, triad", 6.4 M "SC25, copy and triad", 10.0 U "assumed";
+    TranslationPages "pages of 2 MB whose translation a compute unit keeps":
+                                                                    16.0 L "as gfx950", 16.0 L "as gfx950", 16.0 L "GT: 10 pages of a tile run at full speed, 18 do not";
+    TranslationLatency "clk until the translation of another page is there, at the greatest clock":
+                                                                    95.0 L "GB: 665 instead of 570 beyond its reach", 510.0 L "as gfx950, in time", 580.0 L "GT: K = 32768, 1650 ns for 64 KB";
     LoadedLatency "clk of a wide load while all compute units load, between L2 and memory":
                                                                     500.0 L "as gfx942", 500.0 M "PYHIP, 500 to 800", 1000.0 M "GT";
     AtomicLatency "clk of an atomic in L2":                         382.0 L "as gfx942", 382.0 L "ORI",   382.0 L "as gfx942";

@@ -19,6 +19,7 @@
 //! and rates are those of the greatest clock, in time.
 
 use super::cache::CacheTags;
+use super::translation::TranslatedPages;
 use crate::codegen::target::ParameterSet;
 use crate::codegen::target::{DeviceModel, DeviceParameter, SCALAR_LINE, SHARED_LINE, SHARED_WAYS};
 
@@ -178,6 +179,7 @@ pub(super) struct Hierarchy {
     l1_line: u64,
     scalar: CacheTags,
     l2: CacheTags,
+    pages: TranslatedPages,
     to_l1: OnTheWay<f64>,
     to_scalar: OnTheWay<f64>,
     to_l2: OnTheWay<f64>,
@@ -242,6 +244,7 @@ impl Hierarchy {
             l1_line,
             scalar: CacheTags::new(bytes(DeviceParameter::ScalarBytes), SCALAR_LINE, SHARED_WAYS),
             l2: CacheTags::new(l2_share as u64, SHARED_LINE, SHARED_WAYS),
+            pages: TranslatedPages::new(device, launch.clock),
             to_l1: OnTheWay::new(),
             to_scalar: OnTheWay::new(),
             to_l2: OnTheWay::new(),
@@ -303,11 +306,22 @@ impl Hierarchy {
         self.used.join(L2);
         self.traffic.l2_bytes += self.l1_line;
         let start = self.l2_server.transfer(at, self.l1_line);
-        let there = self.below(start, line.wrapping_mul(self.l1_line) / SHARED_LINE);
+        let there =
+            self.below(start, line.wrapping_mul(self.l1_line) / SHARED_LINE) + self.translate(at, line);
         if !bypasses_l1 {
             self.to_l1.note(line, there);
         }
         there
+    }
+
+    /// Clk for which line number `line` of the vector cache waits for the place of its page.
+    #[inline]
+    fn translate(&mut self, at: f64, line: u64) -> f64 {
+        let wait = self.pages.wait(at, line.wrapping_mul(self.l1_line));
+        if wait > 0.0 {
+            self.used.join(TRANSLATION);
+        }
+        wait
     }
 
     /// A line of L2 or of the levels below it, asked for at `at`.
@@ -357,7 +371,7 @@ impl Hierarchy {
             }
             start = self.memory.transfer(start, cost);
         }
-        start + self.latency.l2
+        start + self.latency.l2 + self.translate(at, line)
     }
 
     /// Whether the Infinity Cache has a line from an earlier launch.
@@ -402,6 +416,8 @@ const MEMORY: ParameterSet = ParameterSet::of(&[
     DeviceParameter::MemoryLatencyLoaded,
     DeviceParameter::MemoryRate,
 ]);
+const TRANSLATION: ParameterSet =
+    ParameterSet::of(&[DeviceParameter::TranslationPages, DeviceParameter::TranslationLatency]);
 const WRITE: ParameterSet = ParameterSet::of(&[DeviceParameter::L2WriteRate]);
 const MEMORY_WRITE: ParameterSet = ParameterSet::of(&[DeviceParameter::MemoryWriteRate]);
 

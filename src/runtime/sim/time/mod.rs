@@ -3,12 +3,12 @@
 //! One compute unit is simulated in turns of four clk (`unit`), with the workgroups that it would get, as
 //! many at a time as fit. Waves execute when they issue, through the same executor as in run mode; costs come
 //! from rows of the instruction table (`costs`), from lanes' addresses (`banks`, `lanes`) and from caches
-//! over addresses that do not depend on the process (`hierarchy`, `places`). Resources that compute units
+//! over addresses that do not depend on the process (`hierarchy`, `translation`, `places`). Resources that compute units
 //! share are divided among them; how much of what they load is the same is sampled beforehand (`share`). The
 //! result is scaled to the device (`report`).
 //!
 //! Every number of the model is in `parameters`, with its confidence and its source. The model leaves out
-//! address translation, and queues between L2 and memory; the clock is given, and does not follow the load.
+//! queues and channels between L2 and memory; the clock is given, and does not follow the load.
 //!
 //! Memory afterwards: the simulated workgroups have run and written their results, the others have not.
 //!
@@ -66,6 +66,7 @@ mod resident;
 mod share;
 #[cfg(feature = "serde")]
 mod trace;
+mod translation;
 mod turn;
 mod unit;
 mod vector_path;

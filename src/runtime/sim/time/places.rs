@@ -23,13 +23,13 @@ pub(super) struct ModelledPlaces {
 }
 
 impl ModelledPlaces {
-    /// Places of the memories that a launch sees. What no argument names follows in the order of addresses;
-    /// what belongs to the launch itself stays.
+    /// Places of the memories that a launch sees. The image of its code follows those that arguments name,
+    /// and what else there is in the order of addresses; what belongs to the launch itself stays.
     pub(super) fn of(launch: &LaunchContext<'_>) -> ModelledPlaces {
         let mut left: Vec<(u64, u64)> =
             launch.memory.extents().filter(|&(start, _)| start >= FIRST_ADDRESS).collect();
         let mut ordered = Vec::with_capacity(left.len());
-        for address in launch.argument_words() {
+        for address in launch.argument_words().chain([launch.program.address]) {
             let holds = |&(start, bytes): &(u64, u64)| address.wrapping_sub(start) < bytes;
             if let Some(at) = left.iter().position(holds) {
                 ordered.push(left.remove(at));

@@ -1,6 +1,8 @@
 //! How much of what compute units load is the same: the beginnings of workgroups that run at the same time,
 //! one of each compute unit, are executed without their stores, and the lines that they load are compared:
 //! those of two trips of a loop if there is one, since trips come in hundreds and what is before them once.
+//! This is done for the workgroups that run first, for those in the middle of the launch and for the last
+//! ones, as the order of workgroups need not go through the matrices evenly.
 //! What the workgroups of one compute unit share shows in its own caches.
 
 use crate::workers;
@@ -34,15 +36,27 @@ pub(super) struct Sample {
 
 /// Samples workgroups that run at the same time.
 pub(super) fn sample(launch: &LaunchContext<'_>, costs: &[StepCost], spread: &WorkgroupSpread) -> Sample {
-    let all = launch.workgroups();
-    let per_die = spread.units_per_die.min(MOST_WORKGROUPS);
-    let wanted: Vec<u64> = (0..per_die * spread.dies).take_while(|&w| w < all).collect();
+    let wanted = at_three_times(launch.workgroups(), spread);
     let mut found = vec![LookedAt::default(); wanted.len()];
     let memories = launch.memories();
-    workers::for_each(wanted.iter().zip(&mut found), u64::MAX, |(&workgroup, found)| {
+    workers::for_each(wanted.iter().zip(&mut found), u64::MAX, |(&(_, workgroup), found)| {
         *found = look(launch, costs, workgroup, &memories);
     });
     Sample { sharing: sharing(&wanted, &found, spread), bytes_read: bytes_read(costs, &memories, &found) }
+}
+
+/// Workgroups that run at the same time at the beginning of a launch, in its middle and when all compute
+/// units have one for the last time: each with the number of that time.
+fn at_three_times(all: u64, spread: &WorkgroupSpread) -> Vec<(usize, u64)> {
+    let at_once = spread.dies * spread.units_per_die;
+    let last = (all / at_once).saturating_sub(1);
+    let mut rounds = vec![0, last / 2, last];
+    rounds.dedup();
+    let per_die = spread.units_per_die.min(MOST_WORKGROUPS);
+    let of_round = |(time, round): (usize, u64)| {
+        (0..per_die * spread.dies).map(move |place| (time, round * at_once + place))
+    };
+    rounds.into_iter().enumerate().flat_map(of_round).filter(|&(_, workgroup)| workgroup < all).collect()
 }
 
 /// What a workgroup has loaded.
@@ -73,23 +87,27 @@ fn loads(cost: &StepCost) -> bool {
 }
 
 /// How much of what the workgroups `wanted` have loaded is the same.
-fn sharing(wanted: &[u64], found: &[LookedAt], spread: &WorkgroupSpread) -> Sharing {
-    let mut dies: Vec<Vec<u64>> = vec![Vec::new(); spread.dies as usize];
-    for (workgroup, found) in wanted.iter().zip(found) {
-        dies[(workgroup % spread.dies) as usize].extend(&found.lines);
+fn sharing(wanted: &[(usize, u64)], found: &[LookedAt], spread: &WorkgroupSpread) -> Sharing {
+    // Lines that compute units load, that dies do, and that the device does.
+    let mut loaded = [0, 0, 0];
+    let mut left = wanted.iter().zip(found).peekable();
+    while let Some(&(&(time, _), _)) = left.peek() {
+        let mut dies: Vec<Vec<u64>> = vec![Vec::new(); spread.dies as usize];
+        while let Some((&(_, workgroup), found)) = left.next_if(|&(&(other, _), _)| other == time) {
+            dies[(workgroup % spread.dies) as usize].extend(&found.lines);
+        }
+        let mut device = Vec::new();
+        for die in &mut dies {
+            loaded[0] += die.len();
+            distinct(die);
+            device.extend_from_slice(die);
+        }
+        loaded[1] += device.len();
+        distinct(&mut device);
+        loaded[2] += device.len();
     }
     let ratio = |parts: usize, whole: usize| if parts == 0 { 1.0 } else { whole as f64 / parts as f64 };
-    let mut device = Vec::new();
-    let (mut parts, mut whole) = (0, 0);
-    for die in &mut dies {
-        parts += die.len();
-        distinct(die);
-        whole += die.len();
-        device.extend_from_slice(die);
-    }
-    let of_dies = device.len();
-    distinct(&mut device);
-    Sharing { die: ratio(parts, whole), device: ratio(of_dies, device.len()) }
+    Sharing { die: ratio(loaded[0], loaded[1]), device: ratio(loaded[1], loaded[2]) }
 }
 
 fn distinct(lines: &mut Vec<u64>) {
