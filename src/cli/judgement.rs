@@ -157,9 +157,10 @@ fn chip(name: &str) -> Result<&'static DeviceModel, String> {
 const CLOCKS: RangeInclusive<f64> = 1.0..=10_000.0;
 
 fn clock(text: &str) -> Result<ClockChoice, String> {
-    let words = [ClockChoice::Sustained, ClockChoice::Greatest];
-    if let Some(clock) = words.into_iter().find(|clock| clock.name() == text) {
-        return Ok(clock);
+    match text {
+        "sustained" => return Ok(ClockChoice::Sustained),
+        "greatest" => return Ok(ClockChoice::Greatest),
+        _ => {}
     }
     let clock = text.parse().map_err(|_| "expected a number of MHz, sustained or greatest".to_owned())?;
     let (low, high) = (CLOCKS.start(), CLOCKS.end());

@@ -5,7 +5,7 @@
 //!
 //! GT: ROCm/gfx950-gluon-tutorials (AMD), gemm.
 
-use groundswell::simulator::time::{ClockChoice, DeviceModel};
+use groundswell::simulator::time::{ClockChoice, DeviceModel, DeviceParameter};
 use groundswell_testing::timed::Loop;
 
 /// A loop's body under construction: matrix instructions, with other instructions between them.
@@ -205,20 +205,42 @@ impl Tiles {
     }
 }
 
-/// Prints the row of a table, with clk at both clocks; returns how far the model is off at the sustained one.
-fn row(what: &str, measured: f64, clk: impl Fn(ClockChoice) -> f64) -> f64 {
-    let [sustained, greatest] = [ClockChoice::Sustained, ClockChoice::Greatest].map(clk);
-    let off = sustained / measured - 1.0;
-    eprintln!("| {what} | {measured:.0} | {sustained:.0} | {:+.1}% | {greatest:.0} |", 100.0 * off);
-    off
+/// The rows of a table, and those of them that are too far off.
+#[derive(Default)]
+struct Rows(Vec<String>);
+
+impl Rows {
+    /// Prints a row, with clk at the sustained clock and at the greatest one, and judges the first.
+    fn row(&mut self, what: &str, most: f64, measured: f64, clk: impl FnMut(ClockChoice) -> f64) {
+        self.row_at(ClockChoice::Sustained, what, most, measured, clk);
+    }
+
+    /// Judges those at another clock instead.
+    fn row_at(
+        &mut self,
+        clock: ClockChoice,
+        what: &str,
+        most: f64,
+        measured: f64,
+        mut clk: impl FnMut(ClockChoice) -> f64,
+    ) {
+        let [judged, greatest] = [clock, ClockChoice::Greatest].map(&mut clk);
+        let off = judged / measured - 1.0;
+        let text = format!("| {what} | {measured:.0} | {judged:.0} | {:+.1}% | {greatest:.0} |", 100.0 * off);
+        eprintln!("{text}");
+        if off.abs() > most {
+            self.0.push(text);
+        }
+    }
+
+    #[track_caller]
+    fn all_are_close(self) {
+        assert!(self.0.is_empty(), "{:#?}", self.0);
+    }
 }
 
-/// The same, and at most five percent off.
-#[track_caller]
-fn within(what: &str, measured: f64, clk: impl Fn(ClockChoice) -> f64) {
-    let off = row(what, measured, clk);
-    assert!(off.abs() <= 0.05, "{what}: {off:+.3} of {measured} clk");
-}
+/// How far loops may be off.
+const CLOSE: f64 = 0.05;
 
 /// GT, gfx942/intra_wave: one LDS buffer, 16 reads of each half, loads two steps ahead.
 fn four_waves(with_writes: bool, k: u32, clock: ClockChoice) -> f64 {
@@ -252,12 +274,14 @@ fn four_waves(with_writes: bool, k: u32, clock: ClockChoice) -> f64 {
 
 #[test]
 fn four_waves_on_gfx942() {
+    let mut rows = Rows::default();
     for (k, measured) in [(8256, 4587.7), (2112, 4702.0), (4160, 4625.0), (16448, 4570.0)] {
-        within(&format!("gfx942, 4 waves, 256x256x64, K = {k}"), measured, |clock| {
-            four_waves(true, k, clock)
-        });
+        let what = format!("gfx942, 4 waves, 256x256x64, K = {k}");
+        rows.row(&what, CLOSE, measured, |clock| four_waves(true, k, clock));
     }
-    within("gfx942, 4 waves, without writes, K = 8256", 4255.0, |clock| four_waves(false, 8256, clock));
+    let what = "gfx942, 4 waves, without writes, K = 8256";
+    rows.row(what, CLOSE, 4255.0, |clock| four_waves(false, 8256, clock));
+    rows.all_are_close();
 }
 
 /// Waves of the second group are a barrier late.
@@ -296,12 +320,13 @@ fn eight_waves_on_gfx942() {
     for text in NEXT_COLUMNS {
         body.line(text);
     }
+    let mut rows = Rows::default();
     for (k, measured) in [(2112, 4235.5), (4160, 4168.8), (8256, 4187.7), (16448, 4120.0)] {
         let tiles = Tiles { waves: 8, m: 256, n: 256, k, columns: 19 };
-        within(&format!("gfx942, 8 waves in two groups, 8 regions, K = {k}"), measured, |clock| {
-            tiles.clk(DeviceModel::MI300X, clock, LATE, &body.text)
-        });
+        let what = format!("gfx942, 8 waves in two groups, 8 regions, K = {k}");
+        rows.row(&what, CLOSE, measured, |clock| tiles.clk(DeviceModel::MI300X, clock, LATE, &body.text));
     }
+    rows.all_are_close();
 }
 
 /// Eight waves in two groups: a quadrant's reads and two loads with `more`, then its matrix instructions.
@@ -334,15 +359,14 @@ fn eight_waves_on_gfx950() {
         let tiles = Tiles { waves: 8, m: 256, n: 256, k, columns: 16 };
         tiles.clk(DeviceModel::MI355X, clock, &prologue, text)
     };
+    let mut rows = Rows::default();
     let halves = quadrants(FULL_RATE, 16, [&[]; 4]);
     for k in [8192, 16384] {
         let what = format!("gfx950, 8 waves, quadrants, two buffers, K = {k}");
-        within(&what, 2048.0 / 0.998, |clock| clk(&halves, k, clock));
+        rows.row(&what, CLOSE, 2048.0 / 0.998, |clock| clk(&halves, k, clock));
     }
-    // For K = 32768 see docs/time-model.md.
-    row("gfx950, 8 waves, quadrants, two buffers, K = 32768", 2048.0 / 0.843, |clock| {
-        clk(&halves, 32768, clock)
-    });
+    let what = "gfx950, 8 waves, quadrants, two buffers, K = 32768, at 1480 MHz";
+    rows.row_at(LONG_SUM_OF_EIGHT, what, 2.0 * CLOSE, 2048.0 / 0.843, |clock| clk(&halves, 32768, clock));
     // 128 and 256 elements of a row of K are 128 bytes, like 64 of 16 bits. Eight bytes for each thread are
     // the scales of half of A, and of all of B.
     let by_quadrant = [SCALES, SCALES, SCALES, &[]];
@@ -351,9 +375,17 @@ fn eight_waves_on_gfx950() {
         ("mxfp4, 16x16x128", 0.795, quadrants(SCALED, 16, by_quadrant)),
         ("mxfp4, 32x32x64", 0.986, quadrants(SCALED_WIDE, 8, by_quadrant)),
     ] {
-        within(&format!("gfx950, 8 waves, {what}"), 2048.0 / measured, |clock| clk(&text, 4096, clock));
+        let what = format!("gfx950, 8 waves, {what}");
+        rows.row(&what, CLOSE, 2048.0 / measured, |clock| clk(&text, 4096, clock));
     }
+    rows.all_are_close();
 }
+
+/// Loops with K = 32768 are slower by what their loads wait for, and draw less power: the clock of each
+/// follows from its published clk of a step and TFLOP/s (1291 and 1305, of other runs, whose buffers rotate;
+/// a step is then 1640 ns of both).
+const LONG_SUM_OF_EIGHT: ClockChoice = ClockChoice::Megahertz(1480.0);
+const LONG_SUM_OF_FOUR: ClockChoice = ClockChoice::Megahertz(1990.0);
 
 /// GT, gemm/intra_wave: a load per 64 clk of matrix instructions, a read per 16 where there are any.
 fn interleaved(instruction: &'static str, matrix: usize, scales: usize) -> String {
@@ -399,18 +431,39 @@ fn four_waves_on_gfx950() {
     for text in NEXT_COLUMNS.into_iter().chain(["s_waitcnt vmcnt(0)", "s_barrier"]) {
         body.line(text);
     }
-    let what = "gfx950, 4 waves, v4: loads, reads, matrix (the middle of 3593 and 3948)";
-    within(what, 3770.0, |clock| clk(&body.text, 8192, clock));
+    let mut rows = Rows::default();
+    // The best of its versions, of which others take up to 3948 clk by what compilers put in between.
+    let what = "gfx950, 4 waves, v4: loads, reads, matrix instructions, K = 8192";
+    rows.row(what, CLOSE, 3593.0, |clock| clk(&body.text, 8192, clock));
     let halves = interleaved(FULL_RATE, 128, 0);
     for (k, measured) in [(8192, 0.987), (16384, 0.977)] {
         let what = format!("gfx950, 4 waves, v9: interleaved, K = {k}");
-        within(&what, 2048.0 / measured, |clock| clk(&halves, k, clock));
+        rows.row(&what, CLOSE, 2048.0 / measured, |clock| clk(&halves, k, clock));
     }
-    row("gfx950, 4 waves, v9: interleaved, K = 32768", 2048.0 / 0.627, |clock| clk(&halves, 32768, clock));
+    let what = "gfx950, 4 waves, v9: interleaved, K = 32768, at 1990 MHz";
+    rows.row_at(LONG_SUM_OF_FOUR, what, 2.0 * CLOSE, 2048.0 / 0.627, |clock| clk(&halves, 32768, clock));
     for (what, measured, text) in
         [("bf8", 0.995, interleaved(BYTES, 64, 0)), ("mxfp4", 0.94, interleaved(SCALED, 128, 4))]
     {
-        within(&format!("gfx950, 4 waves, {what}"), 2048.0 / measured, |clock| clk(&text, 8192, clock));
+        let what = format!("gfx950, 4 waves, {what}, K = 8192");
+        rows.row(&what, CLOSE, 2048.0 / measured, |clock| clk(&text, 8192, clock));
+    }
+    rows.all_are_close();
+}
+
+/// Factors that fill the Infinity Cache, and a little more of them: what memory has to bring then is under
+/// way in time.
+#[test]
+fn the_infinity_cache_has_no_edge() {
+    let halves = interleaved(FULL_RATE, 128, 0);
+    let clk = |k| {
+        let tiles = Tiles { waves: 4, m: 256, n: 256, k, columns: 16 };
+        tiles.clk(DeviceModel::MI355X, ClockChoice::Sustained, SCALE_ADDRESS, &halves)
+    };
+    let least = clk(8192);
+    for k in [14336, 14400, 15360, 16384, 20480] {
+        let more = clk(k) / least;
+        assert!(more < 1.02, "K = {k}: {more:.3} times the clk of K = 8192");
     }
 }
 
@@ -439,7 +492,7 @@ fn tile(m: u32, n: u32, k: u32, clock: ClockChoice) -> f64 {
 /// GT, docs/tcp_bound_tile_model: 256 workgroups, K = 8192, efficiency in percent.
 #[test]
 fn tiles_are_limited_by_what_can_be_under_way() {
-    let mut far = Vec::new();
+    let mut rows = Rows::default();
     for (m, n, measured) in [
         (256, 256, 96.0),
         (256, 128, 83.0),
@@ -451,68 +504,103 @@ fn tiles_are_limited_by_what_can_be_under_way() {
         (64, 128, 47.0),
     ] {
         let matrix = f64::from(m * n) / 32.0;
-        let what = format!("gfx950, loads and matrix of {m}x{n}x64");
-        let off = row(&what, 100.0 * matrix / measured, |clock| tile(m, n, 8192, clock));
-        if off.abs() > 0.05 {
-            far.push((m, n, off));
-        }
+        let what = format!("gfx950, loads and matrix instructions of {m}x{n}x64, K = 8192");
+        // Two tiles are at the boundary of two limits, where the order of instructions decides, which is not
+        // published: GT predicts 94 % of loads that are spread evenly, as these are.
+        let most = if m + n == 384 { 0.12 } else { CLOSE };
+        rows.row(&what, most, 100.0 * matrix / measured, |clock| tile(m, n, 8192, clock));
     }
-    assert!(far.is_empty(), "{far:?}");
+    rows.all_are_close();
 }
 
 /// GT, gemm/inter_wave/a16w16: M = N = 4096, efficiency of the loop in percent.
 #[test]
-fn long_sums_leave_the_infinity_cache() {
-    let clk = |k, clock| tile(256, 256, k, clock);
+fn long_sums_wait_for_translation() {
+    let mut rows = Rows::default();
     for (k, measured) in [(8192, 98.7), (16384, 97.7)] {
-        let what = format!("gfx950, 4 waves, loads and matrix, K = {k}");
-        within(&what, 204_800.0 / measured, |clock| clk(k, clock));
+        let what = format!("gfx950, 4 waves, loads and matrix instructions, K = {k}");
+        rows.row(&what, CLOSE, 204_800.0 / measured, |clock| tile(256, 256, k, clock));
     }
+    rows.all_are_close();
     // Two loops with the same loads were measured at 84.3 and 62.7.
-    let long = clk(32768, ClockChoice::Sustained);
+    let long = tile(256, 256, 32768, ClockChoice::Sustained);
     assert!((204_800.0 / 84.3..204_800.0 / 62.7).contains(&long), "{long} clk");
 }
 
-/// GT, kernels/memory_bound/gemm: 32 workgroups get 1529 GB/s from memory, 20 bytes per clk each, in steps of
-/// 36 KB with two stages.
+/// GT, kernels/memory_bound/gemm: M = 32, K = 8192, tiles of 32x256x64 by four waves with two buffers, each
+/// refilled after it has been read. What 32, 128 and 256 workgroups get is published in GB/s of distinct
+/// bytes, 32 KB a step and workgroup, with what comes before and after the loop; the clock is not.
 #[test]
-fn a_unit_alone_gets_twenty_bytes_per_clk() {
-    let mut body = Body::new(FULL_RATE);
-    for _ in 0..9 {
-        body.line("global_load_lds_dwordx4 v40, s[4:5]");
-        body.line("v_add_u32 v40, v40, v5");
-    }
-    body.spread(1, reads(0, 9));
-    body.matrix(7);
-    for text in ["s_waitcnt vmcnt(0) lgkmcnt(0)", "s_barrier"] {
-        body.line(text);
-    }
-    let prologue = "v_and_b32 v1, 63, v0
-    v_lshlrev_b32 v1, 4, v1
-    s_mul_i32 s6, s2, 0x1000000
-    v_lshlrev_b32 v40, 4, v0
-    v_add_u32 v40, s6, v40
-    v_mov_b32 v5, 0x1000";
-    let mut kernel = Loop {
-        device: DeviceModel::MI355X,
-        prologue,
-        body: body.text,
-        waves: 4,
-        workgroups: 32,
-        lds: 65536,
-        registers: 256,
-        accumulators: 128,
-        room: 1 << 29,
-        ..Loop::default()
+fn skinny_products_get_what_memory_has() {
+    let loads = || {
+        let of_b = (1..9).map(|load| format!("global_load_lds_dwordx4 v{}, s[14:15]", 40 + load));
+        std::iter::once("global_load_lds_dwordx4 v40, s[12:13]".to_owned())
+            .chain(of_b)
+            .chain(NEXT_COLUMNS.map(str::to_owned))
     };
-    let clk = kernel.slope_at(ClockChoice::Greatest, [8, 28])[2];
-    let off = clk / (36864.0 / 20.0) - 1.0;
-    eprintln!("gfx950, one unit alone, 36 KB per step: {clk} clk, {off:+.3}");
-    assert!(off.abs() < 0.1, "{clk} clk");
+    let mut body = Body::new(FULL_RATE);
+    body.line("s_waitcnt vmcnt(9)");
+    body.line("s_barrier");
+    body.spread(1, reads(0, 16));
+    body.line("s_waitcnt lgkmcnt(0)");
+    body.line("s_barrier");
+    body.spread(0, loads());
+    // Rows of 16 KB, of which 32 are A's and 256 each workgroup's of B.
+    let mut prologue = Body::new("");
+    for text in [
+        "v_and_b32 v1, 63, v0",
+        "v_lshlrev_b32 v1, 4, v1",
+        "v_lshrrev_b32 v2, 3, v0",
+        "v_lshlrev_b32 v2, 14, v2",
+        "v_and_b32 v3, 7, v0",
+        "v_lshl_add_u32 v40, v3, 4, v2",
+        "s_lshl_b32 s6, s2, 22",
+        "s_add_u32 s12, s4, 0",
+        "s_addc_u32 s13, s5, 0",
+        "s_add_u32 s14, s4, s6",
+        "s_addc_u32 s15, s5, 0",
+        "s_add_u32 s14, s14, 0x80000",
+        "s_addc_u32 s15, s15, 0",
+        "v_mov_b32 v41, v40",
+    ] {
+        prologue.line(text);
+    }
+    for load in 42..49 {
+        prologue.line(&format!("v_add_u32 v{load}, 0x80000, v{}", load - 1));
+    }
+    prologue.spread(0, loads());
+    prologue.spread(0, loads());
+    let mut rows = Rows::default();
+    for (workgroups, rate) in [(32, 1529.0), (64, 2864.0), (128, 4580.0), (256, 6442.0)] {
+        let mut kernel = Loop {
+            device: DeviceModel::MI355X,
+            prologue: &prologue.text,
+            body: body.text.clone(),
+            waves: 4,
+            workgroups,
+            lds: 65536,
+            registers: 256,
+            accumulators: 128,
+            // Other buffers are used in turn, so that none is in the Infinity Cache.
+            room: (1 << 30) + (1 << 20),
+            ..Loop::default()
+        };
+        let nanoseconds = 32768.0 * f64::from(workgroups) / rate;
+        let clk = |clock: ClockChoice| {
+            let parameter = match clock {
+                ClockChoice::Greatest => DeviceParameter::Clock,
+                _ => DeviceParameter::SustainedClock,
+            };
+            kernel.slope_at(clock, [8, 28])[2] * 1000.0 / DeviceModel::MI355X.value(parameter).value
+        };
+        let what = format!("gfx950, skinny product by {workgroups} workgroups, ns");
+        rows.row(&what, 0.15, nanoseconds, clk);
+    }
+    rows.all_are_close();
 }
 
-/// GT, gemm/inter_wave/a16w16: what comes after the loop of the eight waves takes 16,660 clk without spills. A
-/// lane has four neighbours of a row in each block of 16x16: eight bytes, of which four lanes have 32 of a
+/// GT, gemm/inter_wave/a16w16: what comes after the loop of the eight waves takes 16,660 clk without spills.
+/// A lane has four neighbours of a row in each block of 16x16: eight bytes, of which four lanes have 32 of a
 /// line.
 #[test]
 fn results_of_16_bits_are_stored() {
@@ -556,10 +644,10 @@ fn results_of_16_bits_are_stored() {
         };
         kernel.run_at(clock).unit.clk as f64
     };
-    let off = row("gfx950, 16-bit results of 256x256, eight waves", 16_660.0, |clock| {
-        clk(&body.text, clock) - clk("", clock)
-    });
-    assert!(off.abs() < 0.5, "{off}");
+    let mut rows = Rows::default();
+    let what = "gfx950, 16-bit results of 256x256, eight waves";
+    rows.row(what, CLOSE, 16_660.0, |clock| clk(&body.text, clock) - clk("", clock));
+    rows.all_are_close();
 }
 
 /// 256 workgroups of 256x256 in 4-bit floats at K = 8192, 32 steps of 256: what the others load is sampled

@@ -21,7 +21,7 @@ pub enum ClockChoice {
 
 impl ClockChoice {
     /// MHz on a device.
-    pub fn megahertz(self, device: &DeviceModel) -> f64 {
+    pub(crate) fn megahertz(self, device: &DeviceModel) -> f64 {
         match self {
             ClockChoice::Sustained => device.value(DeviceParameter::SustainedClock).value,
             ClockChoice::Greatest => device.value(DeviceParameter::Clock).value,
@@ -30,7 +30,7 @@ impl ClockChoice {
     }
 
     /// One word for it.
-    pub const fn name(self) -> &'static str {
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             ClockChoice::Sustained => "sustained",
             ClockChoice::Greatest => "greatest",
@@ -58,7 +58,7 @@ impl DeviceModel {
 
     /// A number where compute units run at so many MHz. The table has those of the greatest clock: clk that a
     /// load spends below L2 become fewer when the clock falls, and bytes per clk from there become more.
-    pub fn at(&self, parameter: DeviceParameter, megahertz: f64) -> f64 {
+    pub(crate) fn at(&self, parameter: DeviceParameter, megahertz: f64) -> f64 {
         let of_table = |parameter| self.value(parameter).value;
         let value = of_table(parameter);
         let speed = megahertz / of_table(DeviceParameter::Clock);

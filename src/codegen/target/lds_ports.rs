@@ -3,8 +3,9 @@
 //!
 //! A queue is in order. A write holds its wave until its data have left the registers, after whatever the
 //! queue has before it; a read does not. Two SIMDs of a pair that write at once have the bus in turns: both
-//! waves are let go when both writes are over (GT, gemm/gfx942/intra_wave: 30.4 clk for each of 32 together). Loads from memory to LDS use the port of writes and go first (GT,
-//! gemm/intra_wave): a write waits until none of them arrives.
+//! waves are let go when both writes are over (GT, gemm/gfx942/intra_wave: 30.4 clk for each). Loads from
+//! memory to LDS use the port of writes and go first (GT, gemm/intra_wave): a write waits until none of them
+//! arrives.
 
 use std::collections::VecDeque;
 

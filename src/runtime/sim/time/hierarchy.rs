@@ -233,6 +233,9 @@ impl Hierarchy {
         let memory = alone_and_loaded[0] + load.min(1.0) * (alone_and_loaded[1] - alone_and_loaded[0]);
         let share = |all_busy: f64, others: f64, all: f64| (all_busy * all / others).min(alone).max(0.001);
         let die_units = units / get(DeviceParameter::Dies);
+        // Lines that others read, too, come faster than those that nobody else wants.
+        let [distinct, shared] = [DeviceParameter::L2Rate, DeviceParameter::L2RateShared].map(get);
+        let l2_rate = 1.0 / (sharing.die / distinct + (1.0 - sharing.die) / shared);
         let l2_share = get(DeviceParameter::L2Bytes) / (in_die * sharing.die).max(1.0);
         let mall_share = get(DeviceParameter::MallBytes) / (busy * sharing.die * sharing.device).max(1.0);
         // A pointer chase includes the turn of the wait and the address path of one line.
@@ -250,7 +253,7 @@ impl Hierarchy {
             to_l2: OnTheWay::new(),
             written: CacheTags::new(l2_share as u64, SHARED_LINE, SHARED_WAYS),
             mall: (mall_share >= 1.0).then(|| CacheTags::new(mall_share as u64, SHARED_LINE, SHARED_WAYS)),
-            l2_server: Server::new(share(get(DeviceParameter::L2Rate), in_die, die_units)),
+            l2_server: Server::new(share(l2_rate, in_die, die_units)),
             l2_writes: Server::new(share(get(DeviceParameter::L2WriteRate), in_die, die_units)),
             resident: resident.clamp(0.0, 1.0),
             mall_server: Server::new(share(get(DeviceParameter::MallRate), busy, units)),
@@ -404,7 +407,8 @@ impl Hierarchy {
     }
 }
 
-const L2: ParameterSet = ParameterSet::of(&[DeviceParameter::L2Latency, DeviceParameter::L2Rate]);
+const L2: ParameterSet =
+    ParameterSet::of(&[DeviceParameter::L2Latency, DeviceParameter::L2Rate, DeviceParameter::L2RateShared]);
 const MALL: ParameterSet = ParameterSet::of(&[
     DeviceParameter::MallReach,
     DeviceParameter::MallEnd,
@@ -443,6 +447,13 @@ mod tests {
     /// More than the Infinity Cache holds.
     const COLD: LaunchSurroundings = LaunchSurroundings { clock: 2100.0, bytes_read: 1 << 40 };
 
+    /// Caches that know where the first page is.
+    fn mi300x(active: Active, sharing: Sharing, launch: LaunchSurroundings) -> Hierarchy {
+        let mut hierarchy = Hierarchy::new(DeviceModel::MI300X, active, sharing, launch);
+        hierarchy.pages.wait(-1e6, 0);
+        hierarchy
+    }
+
     impl Hierarchy {
         fn load(&mut self, at: f64, line: u64, bypasses_l1: bool) -> f64 {
             self.hit(at, line, bypasses_l1).unwrap_or_else(|| self.fetch(at, line, bypasses_l1))
@@ -453,7 +464,7 @@ mod tests {
     fn memory_keeps_its_time_when_the_clock_falls() {
         let slow = |clock| {
             let around = LaunchSurroundings { clock, ..COLD };
-            Hierarchy::new(DeviceModel::MI300X, ALONE, Sharing::NONE, around).load(0.0, 5, false)
+            mi300x(ALONE, Sharing::NONE, around).load(0.0, 5, false)
         };
         // 200 clk in L2 and before it, the rest half as many.
         assert_eq!((slow(2100.0), slow(1050.0)), (857.0, 200.0 + 657.0 / 2.0));
@@ -463,7 +474,7 @@ mod tests {
     fn what_fits_into_the_infinity_cache_is_there() {
         let latency = |bytes| {
             let around = LaunchSurroundings { bytes_read: bytes, ..COLD };
-            let mut h = Hierarchy::new(DeviceModel::MI300X, ALONE, Sharing::NONE, around);
+            let mut h = mi300x(ALONE, Sharing::NONE, around);
             (0..1000).map(|n| h.load(1e4 * n as f64, n, false) - 1e4 * n as f64).sum::<f64>() / 1000.0
         };
         assert_eq!((latency(1 << 20), latency(1 << 28)), (439.0, 857.0));
@@ -473,7 +484,7 @@ mod tests {
 
     #[test]
     fn levels_answer_after_their_latencies() {
-        let mut h = Hierarchy::new(DeviceModel::MI300X, ALONE, Sharing::NONE, COLD);
+        let mut h = mi300x(ALONE, Sharing::NONE, COLD);
         assert_eq!(h.load(0.0, 5, false), 857.0);
         assert_eq!(h.load(1000.0, 5, false), 1108.0);
         assert_eq!(h.load(2000.0, 5, true), 2200.0);
@@ -482,7 +493,7 @@ mod tests {
 
     #[test]
     fn a_line_on_its_way_is_waited_for() {
-        let mut h = Hierarchy::new(DeviceModel::MI300X, ALONE, Sharing::NONE, COLD);
+        let mut h = mi300x(ALONE, Sharing::NONE, COLD);
         let first = h.load(0.0, 5, false);
         assert_eq!(h.load(20.0, 5, false), first, "in L1");
         assert_eq!(h.load(20.0, 5, true), first, "in L2");
@@ -493,10 +504,8 @@ mod tests {
     #[test]
     fn what_others_bring_is_not_there_any_sooner() {
         let sharing = Sharing { die: 0.1, device: 0.1 };
-        let (mut with_others, mut alone) = (
-            Hierarchy::new(DeviceModel::MI300X, Active { device: 304, die: 38 }, sharing, COLD),
-            Hierarchy::new(DeviceModel::MI300X, ALONE, Sharing::NONE, COLD),
-        );
+        let (mut with_others, mut alone) =
+            (mi300x(Active { device: 304, die: 38 }, sharing, COLD), mi300x(ALONE, Sharing::NONE, COLD));
         for line in 0..200 {
             let at = 10_000.0 * line as f64;
             assert!(with_others.load(at, line, false) >= alone.load(at, line, false), "line {line}");
@@ -507,7 +516,7 @@ mod tests {
     #[test]
     fn bandwidth_is_shared_by_those_who_work() {
         let stream = |active| {
-            let mut h = Hierarchy::new(DeviceModel::MI300X, active, Sharing::NONE, COLD);
+            let mut h = mi300x(active, Sharing::NONE, COLD);
             (0..1000).map(|line| h.load(0.0, line, false)).fold(0.0, f64::max) - 857.0
         };
         let (all, few) = (stream(Active { device: 304, die: 38 }), stream(ALONE));

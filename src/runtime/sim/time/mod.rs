@@ -2,10 +2,10 @@
 //!
 //! One compute unit is simulated in turns of four clk (`unit`), with the workgroups that it would get, as
 //! many at a time as fit. Waves execute when they issue, through the same executor as in run mode; costs come
-//! from rows of the instruction table (`costs`), from lanes' addresses (`banks`, `lanes`) and from caches
-//! over addresses that do not depend on the process (`hierarchy`, `translation`, `places`). Resources that compute units
-//! share are divided among them; how much of what they load is the same is sampled beforehand (`share`). The
-//! result is scaled to the device (`report`).
+//! from rows of the instruction table (`costs`), from lanes' addresses (`banks`, `lanes`) and from caches and
+//! translation (`hierarchy`, `translation`) over addresses that do not depend on the process (`places`).
+//! Resources that compute units share are divided among them; how much of what they load is the same is
+//! sampled beforehand (`share`). The result is scaled to the device (`report`).
 //!
 //! Every number of the model is in `parameters`, with its confidence and its source. The model leaves out
 //! queues and channels between L2 and memory; the clock is given, and does not follow the load.
@@ -88,8 +88,8 @@ pub use bound::{LoopBound, LoopNeed, Transfer};
 pub use hierarchy::{Sharing, Traffic};
 pub use record::{Pipe, Resource, Stall};
 pub use report::{
-    ClockReport, Doubt, Estimate, InstructionReport, LoopReport, MOST_LISTED, OtherClock, PipeReport,
-    StallReport, TimeReport, UnitReport,
+    ClockReport, Doubt, Estimate, InstructionReport, LoopReport, MOST_LISTED, PipeReport, StallReport,
+    TimeReport, UnitReport,
 };
 pub use unit::WaveTime;
 
@@ -214,7 +214,7 @@ pub(super) fn time(
     }
     let costs = costs::costs(launch.program, device, |step| module.instruction(kernel, step));
     let spread = WorkgroupSpread::new(device, launch.workgroups());
-    let share::Sample { sharing, bytes_read } = share::sample(&launch, &costs, &spread);
+    let share::LaunchSample { sharing, bytes_read } = share::sample(&launch, &costs, &spread);
     let around = LaunchSurroundings { clock: options.megahertz(), bytes_read };
     let hierarchy = Hierarchy::new(device, spread.active, sharing, around);
     let mut unit = ComputeUnit::new(&launch, &costs, device, hierarchy, options.events.min(MOST_EVENTS));

@@ -3,9 +3,12 @@
 //! same launch would take longer in one process than in another. Time mode therefore counts with places of
 //! its own: the memories that the arguments name, in their order, as if they were the first ones of a device.
 
-use super::super::execute::Footprint;
+use super::super::execute::{Footprint, MemorySpace};
 use super::super::memory::{ALIGNMENT, FIRST_ADDRESS, GUARD};
 use super::super::start::LaunchContext;
+
+/// Where private memory lies for the caches: an address range of its own.
+const PRIVATE_BASE: u64 = 1 << 60;
 
 /// A memory that lies elsewhere for the caches.
 #[derive(Copy, Clone)]
@@ -71,4 +74,13 @@ impl ModelledPlaces {
             *address = address.wrapping_add(near.by);
         }
     }
+}
+
+/// Private memory as it lies in device memory: dwords of the lanes side by side.
+pub(super) fn privatise(f: &mut Footprint, age: u64) {
+    for (lane, address) in f.address.iter_mut().enumerate() {
+        let (dword, byte) = (*address / 4, *address % 4);
+        *address = PRIVATE_BASE + (age << 32) + dword * 256 + 4 * lane as u64 + byte;
+    }
+    f.space = MemorySpace::Device;
 }

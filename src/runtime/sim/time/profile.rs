@@ -41,12 +41,8 @@ impl TimeReport {
             "  estimate   {:.2} us, {:.2} us with launch; {:.1} Top/s, lanes {:.2} TB/s, HBM {:.2} TB/s",
             e.microseconds, e.microseconds_with_launch, e.tera_operations, e.bandwidth, e.memory_bandwidth
         )?;
-        let other = &e.other;
-        writeln!(
-            out,
-            "  other      {:.2} to {:.2} us at {:.0} MHz ({})",
-            other.least_microseconds, other.most_microseconds, other.megahertz, other.which
-        )?;
+        let ([least, most], (other, which)) = (e.microseconds_at_other_clock, clock.other());
+        writeln!(out, "  other      {least:.2} to {most:.2} us at {other:.0} MHz ({which})")?;
         writeln!(
             out,
             "  unit       {} of its {} workgroups simulated, {} at a time (limited by {}), {} clk each",

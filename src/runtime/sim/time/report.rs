@@ -84,6 +84,19 @@ impl ClockReport {
             greatest: megahertz(ClockChoice::Greatest),
         }
     }
+
+    /// The clock of the device that it is not, in MHz: the greatest one, or the sustained one if this is any
+    /// other.
+    pub(super) fn other(&self) -> (f64, &'static str) {
+        let [sustained, greatest] = [ClockChoice::Sustained, ClockChoice::Greatest].map(ClockChoice::name);
+        if self.which == sustained { (self.greatest, greatest) } else { (self.sustained, sustained) }
+    }
+
+    /// Least and most microseconds at the other clock of what takes so many clk at this one.
+    fn at_other(&self, clk: f64) -> [f64; 2] {
+        let [same_time, same_clk] = [clk / self.megahertz, clk / self.other().0];
+        [same_time.min(same_clk), same_time.max(same_clk)]
+    }
 }
 
 /// Instructions that JSON and page list at most.
@@ -221,8 +234,10 @@ pub struct Estimate {
     pub microseconds: f64,
     /// With the launch.
     pub microseconds_with_launch: f64,
-    /// The same at the device's other clock.
-    pub other: OtherClock,
+    /// Microseconds without the launch that it takes at least and at most at the device's other clock, which
+    /// is the greatest one if this is for the sustained one, and otherwise that. The clk bound it: of loads
+    /// from below L2 they count more at a higher clock, and never fewer.
+    pub microseconds_at_other_clock: [f64; 2],
     /// Tera-operations per second of the launch, without its overhead.
     pub tera_operations: f64,
     /// Bytes that lanes load and store, in TB per second.
@@ -231,39 +246,6 @@ pub struct Estimate {
     pub memory_bandwidth: f64,
     /// Whether part of it is extrapolated.
     pub extrapolated: bool,
-}
-
-/// How long a launch takes at the clock that was not asked for: the greatest one, or the sustained one if that
-/// is not the clock of the estimate. The clk of the estimate bound it: of loads from below L2 they count more
-/// at a higher clock, and never fewer.
-#[derive(Copy, Clone, PartialEq, Debug)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
-pub struct OtherClock {
-    /// MHz.
-    pub megahertz: f64,
-    /// Which it is: `sustained` or `greatest`.
-    pub which: &'static str,
-    /// Microseconds without the launch that it takes at least.
-    pub least_microseconds: f64,
-    /// Microseconds without the launch that it takes at most.
-    pub most_microseconds: f64,
-}
-
-impl OtherClock {
-    fn of(options: &TimeOptions, clk: f64) -> OtherClock {
-        let other = match options.clock {
-            ClockChoice::Sustained => ClockChoice::Greatest,
-            ClockChoice::Greatest | ClockChoice::Megahertz(_) => ClockChoice::Sustained,
-        };
-        let (own, megahertz) = (options.megahertz(), other.megahertz(options.device));
-        let [same_time, same_clk] = [clk / own, clk / megahertz];
-        OtherClock {
-            megahertz,
-            which: other.name(),
-            least_microseconds: same_time.min(same_clk),
-            most_microseconds: same_time.max(same_clk),
-        }
-    }
 }
 
 /// A doubtful number.
@@ -529,7 +511,7 @@ fn estimate(about: &About<'_>, unit: &UnitReport) -> Estimate {
         rounds: about.workgroups as f64 / places as f64,
         clk: total,
         microseconds,
-        other: OtherClock::of(about.options, total),
+        microseconds_at_other_clock: ClockReport::of(about.options).at_other(total),
         microseconds_with_launch: microseconds + about.options.device.get(DeviceParameter::LaunchOverhead),
         tera_operations: per_second(unit.operations as f64),
         bandwidth: per_second((unit.traffic.loaded + unit.traffic.stored) as f64),

@@ -27,7 +27,7 @@ const MOST_INSTRUCTIONS: u64 = 3000;
 const MOST_REPEATED: u8 = 3;
 
 /// What the sampled workgroups say about a launch.
-pub(super) struct Sample {
+pub(super) struct LaunchSample {
     /// How much of what compute units load is the same.
     pub sharing: Sharing,
     /// Bytes of the memories that the launch loads from.
@@ -35,14 +35,21 @@ pub(super) struct Sample {
 }
 
 /// Samples workgroups that run at the same time.
-pub(super) fn sample(launch: &LaunchContext<'_>, costs: &[StepCost], spread: &WorkgroupSpread) -> Sample {
+pub(super) fn sample(
+    launch: &LaunchContext<'_>,
+    costs: &[StepCost],
+    spread: &WorkgroupSpread,
+) -> LaunchSample {
     let wanted = at_three_times(launch.workgroups(), spread);
-    let mut found = vec![LookedAt::default(); wanted.len()];
+    let mut found = vec![SampledWorkgroup::default(); wanted.len()];
     let memories = launch.memories();
     workers::for_each(wanted.iter().zip(&mut found), u64::MAX, |(&(_, workgroup), found)| {
         *found = look(launch, costs, workgroup, &memories);
     });
-    Sample { sharing: sharing(&wanted, &found, spread), bytes_read: bytes_read(costs, &memories, &found) }
+    LaunchSample {
+        sharing: sharing(&wanted, &found, spread),
+        bytes_read: bytes_read(costs, &memories, &found),
+    }
 }
 
 /// Workgroups that run at the same time at the beginning of a launch, in its middle and when all compute
@@ -61,7 +68,7 @@ fn at_three_times(all: u64, spread: &WorkgroupSpread) -> Vec<(usize, u64)> {
 
 /// What a workgroup has loaded.
 #[derive(Clone, Default)]
-struct LookedAt {
+struct SampledWorkgroup {
     /// Distinct lines of its longest part.
     lines: Vec<u64>,
     /// Of each memory of the launch, whether it has loaded from it.
@@ -72,7 +79,7 @@ struct LookedAt {
 
 /// Bytes of the memories that are loaded from. If the code has loads that no sampled workgroup has come to,
 /// as after a long loop, it is not known what they load, and all memories count.
-fn bytes_read(costs: &[StepCost], memories: &[(u64, u64)], found: &[LookedAt]) -> u64 {
+fn bytes_read(costs: &[StepCost], memories: &[(u64, u64)], found: &[SampledWorkgroup]) -> u64 {
     let seen = |step: usize| found.iter().any(|found| found.steps.get(step) == Some(&true));
     let knows_all = costs.iter().enumerate().all(|(step, cost)| !loads(cost) || seen(step));
     let read = |memory: usize| found.iter().any(|found| found.memories.get(memory) == Some(&true));
@@ -87,7 +94,7 @@ fn loads(cost: &StepCost) -> bool {
 }
 
 /// How much of what the workgroups `wanted` have loaded is the same.
-fn sharing(wanted: &[(usize, u64)], found: &[LookedAt], spread: &WorkgroupSpread) -> Sharing {
+fn sharing(wanted: &[(usize, u64)], found: &[SampledWorkgroup], spread: &WorkgroupSpread) -> Sharing {
     // Lines that compute units load, that dies do, and that the device does.
     let mut loaded = [0, 0, 0];
     let mut left = wanted.iter().zip(found).peekable();
@@ -116,7 +123,12 @@ fn distinct(lines: &mut Vec<u64>) {
 }
 
 /// What the beginning of a workgroup loads. Any fault ends it: the timed run will report it.
-fn look(launch: &LaunchContext<'_>, costs: &[StepCost], workgroup: u64, memories: &[(u64, u64)]) -> LookedAt {
+fn look(
+    launch: &LaunchContext<'_>,
+    costs: &[StepCost],
+    workgroup: u64,
+    memories: &[(u64, u64)],
+) -> SampledWorkgroup {
     let ids = launch.coordinates(workgroup);
     let mut lds = Lds::default();
     lds.reset(launch.lds_bytes);
@@ -153,7 +165,7 @@ fn look(launch: &LaunchContext<'_>, costs: &[StepCost], workgroup: u64, memories
     }
     let steps = (0..costs.len()).map(|step| executions.iter().any(|wave| wave[step] > 0)).collect();
     let memories = memories.iter().map(|&memory| lines.touch(memory)).collect();
-    LookedAt { lines: lines.of_the_longest_part(), memories, steps }
+    SampledWorkgroup { lines: lines.of_the_longest_part(), memories, steps }
 }
 
 /// Lines that a workgroup loads.
