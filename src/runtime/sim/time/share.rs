@@ -9,6 +9,7 @@ use crate::workers;
 
 use super::super::error::MemoryAccess;
 use super::super::execute::{ExecutionContext, Footprint, Lds, MemorySpace, WidenedCache, footprints, step};
+use super::super::program::OperandPlace;
 use super::super::start::LaunchContext;
 use super::super::wave::{Progress, Wave};
 use super::WorkgroupSpread;
@@ -48,7 +49,7 @@ pub(super) fn sample(
     });
     LaunchSample {
         sharing: sharing(&wanted, &found, spread),
-        bytes_read: bytes_read(costs, &memories, &found),
+        bytes_read: bytes_read(launch, costs, &memories, &found),
     }
 }
 
@@ -78,12 +79,24 @@ struct SampledWorkgroup {
 }
 
 /// Bytes of the memories that are loaded from. If the code has loads that no sampled workgroup has come to,
-/// as after a long loop, it is not known what they load, and all memories count.
-fn bytes_read(costs: &[StepCost], memories: &[(u64, u64)], found: &[SampledWorkgroup]) -> u64 {
-    let seen = |step: usize| found.iter().any(|found| found.steps.get(step) == Some(&true));
-    let knows_all = costs.iter().enumerate().all(|(step, cost)| !loads(cost) || seen(step));
-    let read = |memory: usize| found.iter().any(|found| found.memories.get(memory) == Some(&true));
-    let counted = memories.iter().enumerate().filter(|&(memory, _)| !knows_all || read(memory));
+/// as after a long loop, and that address with other scalar registers than those seen, it is not known what
+/// they load, and all memories count.
+fn bytes_read(
+    launch: &LaunchContext<'_>,
+    costs: &[StepCost],
+    memories: &[(u64, u64)],
+    found: &[SampledWorkgroup],
+) -> u64 {
+    let is_scalar = |place: &&OperandPlace| matches!(place, OperandPlace::Scalar(_));
+    // The address of a buffer or of a memory, which stands in front of an offset.
+    let base = |step: usize| launch.program.steps[step].operands.iter().find(is_scalar).copied();
+    let is_seen = |step: usize| found.iter().any(|found| found.steps.get(step) == Some(&true));
+    let loading = || costs.iter().enumerate().filter(|(_, cost)| loads(cost)).map(|(step, _)| step);
+    let known: Vec<OperandPlace> = loading().filter(|&step| is_seen(step)).filter_map(base).collect();
+    let knows_all =
+        loading().all(|step| is_seen(step) || base(step).is_some_and(|base| known.contains(&base)));
+    let is_read = |memory: usize| found.iter().any(|found| found.memories.get(memory) == Some(&true));
+    let counted = memories.iter().enumerate().filter(|&(memory, _)| !knows_all || is_read(memory));
     counted.map(|(_, &(_, bytes))| bytes).sum()
 }
 
