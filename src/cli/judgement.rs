@@ -9,7 +9,7 @@ use std::time::Duration;
 use clap::Args;
 use groundswell::diagnostic::Kind;
 use groundswell::prelude::Diagnostic;
-use groundswell::simulator::time::{DeviceModel, Pipe, TimeOptions, TimeReport};
+use groundswell::simulator::time::{ClockChoice, DeviceModel, Pipe, TimeOptions, TimeReport};
 use groundswell::simulator::{CheckReport, Limits, WaveOrder};
 use groundswell::target::Target;
 use serde_json::{Map, Value, json};
@@ -61,9 +61,10 @@ pub struct SimulatorArguments {
     /// With --time: whose numbers, MI210, MI300X or MI355X; without this, those of the target
     #[arg(long, value_name = "NAME", requires = "time", value_parser = chip)]
     pub chip: Option<&'static DeviceModel>,
-    /// With --time: the clock, from 1 to 10000 MHz, instead of the chip's greatest
-    #[arg(long, value_name = "MHZ", requires = "time", value_parser = clock)]
-    pub clock: Option<f64>,
+    /// With --time: the clock: sustained, which the chip holds while its matrix cores are busy, greatest, or
+    /// from 1 to 10000 MHz; without this, sustained
+    #[arg(long, value_name = "CLOCK", requires = "time", value_parser = clock)]
+    pub clock: Option<ClockChoice>,
     /// With --time: write a trace for Perfetto or chrome://tracing
     #[arg(long, value_name = "FILE", requires = "time")]
     pub trace: Option<PathBuf>,
@@ -155,10 +156,15 @@ fn chip(name: &str) -> Result<&'static DeviceModel, String> {
 /// Plausible clocks in MHz: a value that no chip comes near is a mistake.
 const CLOCKS: RangeInclusive<f64> = 1.0..=10_000.0;
 
-fn clock(text: &str) -> Result<f64, String> {
-    let clock = text.parse().map_err(|_| "expected a number of MHz".to_owned())?;
+fn clock(text: &str) -> Result<ClockChoice, String> {
+    match text {
+        "sustained" => return Ok(ClockChoice::Sustained),
+        "greatest" => return Ok(ClockChoice::Greatest),
+        _ => {}
+    }
+    let clock = text.parse().map_err(|_| "expected a number of MHz, sustained or greatest".to_owned())?;
     let (low, high) = (CLOCKS.start(), CLOCKS.end());
-    if CLOCKS.contains(&clock) { Ok(clock) } else { Err(format!("clocks are {low} to {high} MHz")) }
+    if CLOCKS.contains(&clock) { Ok(clock.into()) } else { Err(format!("clocks are {low} to {high} MHz")) }
 }
 
 /// Findings for people, by their cause.

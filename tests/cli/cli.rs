@@ -519,6 +519,36 @@ fn run_judges_and_times_what_it_runs() {
     assert_eq!(refused.status.code(), Some(2), "a clock without --time");
 }
 
+/// Estimates are for the clock that the chip holds with busy matrix cores; others have words or are numbers.
+#[test]
+fn the_clock_of_an_estimate_is_told() {
+    let time = |clock: &[&str]| {
+        let ask = ["run", "copy", "--time", "--no-check", "--chip", "MI300X", "--json"];
+        let (report, code) = json(&[&ask[..], clock].concat());
+        assert_eq!(code, Some(0), "{report}");
+        report["sim"]["time"].clone()
+    };
+    for (asked, megahertz, which) in [
+        (&[][..], 1350.0, "sustained"),
+        (&["--clock", "sustained"], 1350.0, "sustained"),
+        (&["--clock", "greatest"], 2100.0, "greatest"),
+        (&["--clock", "1000"], 1000.0, "given"),
+    ] {
+        let report = time(asked);
+        let clock = &report["clock"];
+        assert_eq!((clock["megahertz"].as_f64(), clock["which"].as_str()), (Some(megahertz), Some(which)));
+        assert_eq!((clock["sustained"].as_f64(), clock["greatest"].as_f64()), (Some(1350.0), Some(2100.0)));
+        let estimate = &report["estimate"];
+        let microseconds = |value: &Value| value.as_f64().expect("a number");
+        let [least, most] = [0, 1].map(|n| microseconds(&estimate["microseconds_at_other_clock"][n]));
+        let own = microseconds(&estimate["microseconds"]);
+        assert!(least < most && (own == least || own == most), "{report}");
+    }
+    let shown = groundswell(&["run", "copy", "--time", "--no-check", "--chip", "MI300X"]);
+    let shown = text(&shown.stdout);
+    assert!(shown.contains("at 1350 MHz (sustained)") && shown.contains("at 2100 MHz (greatest)"), "{shown}");
+}
+
 /// A kernel with one LDS race and one load that is not waited for.
 const FAULTY: &str = r#"
     .amdgcn_target "amdgcn-amd-amdhsa--gfx942"

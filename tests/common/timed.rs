@@ -4,7 +4,7 @@
 use groundswell::assembler::{AssemblerOptions, assemble};
 use groundswell::kernels::{Gemm, Waves};
 use groundswell::prelude::{Executable, Kernel, Options, Schedule, symbols};
-use groundswell::simulator::time::{DeviceModel, TimeOptions, TimeReport};
+use groundswell::simulator::time::{ClockChoice, DeviceModel, TimeOptions, TimeReport};
 use groundswell::simulator::{LaunchConfig, Module, SimError, Simulator};
 
 /// A kernel on a simulated device, with its launch.
@@ -35,6 +35,8 @@ pub struct Loop<'a> {
     pub buffer: &'a [u8],
     /// Bytes of the buffer, if there are more than its contents; the others are zero.
     pub room: u64,
+    /// Bytes of another buffer, which nothing is loaded from.
+    pub results: u64,
     pub lds: u32,
     /// Vector registers, and AGPRs from `accumulators` on.
     pub registers: u32,
@@ -52,6 +54,7 @@ impl Default for Loop<'_> {
             workgroups: 1,
             buffer: &[],
             room: 0,
+            results: 0,
             lds: 32768,
             registers: 128,
             accumulators: 128,
@@ -87,7 +90,7 @@ loop:
       .amdhsa_accum_offset {accumulators}
       .amdhsa_group_segment_fixed_size {lds}
       .amdhsa_user_sgpr_kernarg_segment_ptr 1
-      .amdhsa_kernarg_size 8
+      .amdhsa_kernarg_size 16
     .end_amdhsa_kernel
 ",
             registers = self.registers,
@@ -110,7 +113,8 @@ loop:
         let buffer = simulator.alloc(self.room.max(self.buffer.len() as u64).max(64))?;
         simulator.write(buffer, self.buffer)?;
         let config = LaunchConfig::new([self.workgroups, 1, 1], [64 * self.waves, 1, 1]);
-        let kernarg = buffer.to_le_bytes().to_vec();
+        let results = if self.results == 0 { 0 } else { simulator.alloc(self.results)? };
+        let kernarg = [buffer, results].map(u64::to_le_bytes).concat();
         Ok(Timed { simulator, module, kernel: "k".to_owned(), config, kernarg })
     }
 
@@ -119,14 +123,25 @@ loop:
     }
 
     pub fn run(&self) -> TimeReport {
-        self.run_with(&TimeOptions::new(self.device)).unwrap_or_else(|error| panic!("{error}"))
+        self.run_at(ClockChoice::Sustained)
+    }
+
+    /// The same at another clock.
+    pub fn run_at(&self, clock: ClockChoice) -> TimeReport {
+        let options = TimeOptions::new(self.device).clock(clock);
+        self.run_with(&options).unwrap_or_else(|error| panic!("{error}"))
     }
 
     /// Clk of one pass through the body: of the fastest wave, the slowest wave, and the compute unit.
     pub fn slope(&mut self, iterations: [u32; 2]) -> [f64; 3] {
+        self.slope_at(ClockChoice::Sustained, iterations)
+    }
+
+    /// The same at another clock.
+    pub fn slope_at(&mut self, clock: ClockChoice, iterations: [u32; 2]) -> [f64; 3] {
         let [few, many] = iterations.map(|n| {
             self.iterations = n;
-            let report = self.run();
+            let report = self.run_at(clock);
             let lengths = report.unit.waves.iter().map(|w| w.end - w.start);
             let least = lengths.clone().min().expect("a wave");
             [least, lengths.max().expect("a wave"), report.unit.clk]

@@ -172,7 +172,7 @@ fn bound(tile: [i64; 3], waves: Waves, schedule: Schedule) -> (LoopBound, String
 }
 
 /// A trip of 64 x 64 x 64 loads 16 KB for 256 clk of matrix instructions, one of 256 x 256 x 64 loads 64 KB
-/// for 4096. A compute unit of MI300X has 30 bytes of L2 per clk.
+/// for 4096. A compute unit of MI300X has 30 bytes of L2 per clk, and up to 44 of lines that others read.
 #[test]
 fn the_report_names_what_bounds_the_main_loop() {
     let (small, text) = bound([64, 64, 64], Waves::new(2, 2), Schedule::Prefetch);
@@ -181,7 +181,8 @@ fn the_report_names_what_bounds_the_main_loop() {
         need.unwrap_or_else(|| panic!("{resource:?}: {bound}")).clone()
     };
     let l2 = need(&small, Resource::L2).transfer.expect("L2 is shared");
-    assert_eq!((small.resource, l2.had), (Resource::L2, 30.0), "{small}");
+    assert_eq!(small.resource, Resource::L2, "{small}");
+    assert!((36.0..44.0).contains(&l2.had), "{small}");
     assert!((60.0..66.0).contains(&l2.asked) && small.share.is_some_and(|share| share > 0.7), "{small}");
     assert!(text.contains("  bound      L2: "), "{text}");
     let (large, text) = bound([256, 256, 64], Waves::new(2, 4), Schedule::PingPong);

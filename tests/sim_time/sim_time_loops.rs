@@ -1,10 +1,11 @@
 //! Time mode against the main loops of measured GEMM kernels, rebuilt from their descriptions: the same
-//! numbers of instructions in the same order, with loads from real matrices. docs/time-model.md has the same
-//! rows.
+//! numbers of instructions in the same order, with loads from real matrices. They are judged at the clock
+//! that the chip sustains with busy matrix cores, as the measured ones ran; docs/time-model.md has the rows
+//! that these tests print, with the greatest clock beside it.
 //!
 //! GT: ROCm/gfx950-gluon-tutorials (AMD), gemm.
 
-use groundswell::simulator::time::DeviceModel;
+use groundswell::simulator::time::{ClockChoice, DeviceModel, DeviceParameter};
 use groundswell_testing::timed::Loop;
 
 /// A loop's body under construction: matrix instructions, with other instructions between them.
@@ -124,6 +125,11 @@ impl Tiles {
         u64::from(self.pitch()) * u64::from(16 * self.m + self.columns * self.n)
     }
 
+    /// Results of 16 bits, which the loop leaves to what comes after it.
+    fn results(&self) -> u64 {
+        2 * u64::from(16 * self.m) * u64::from(self.columns * self.n)
+    }
+
     /// Workgroups of a die are neighbours: four rows of eight columns, or of as many as there are.
     fn prologue(&self) -> String {
         let (pitch, all, left) = (self.pitch(), self.loads().0, self.loads().1);
@@ -170,9 +176,9 @@ impl Tiles {
     }
 
     /// Clk of a step in the steady state.
-    fn clk(&self, device: &'static DeviceModel, extra: &str, body: &str) -> f64 {
+    fn clk(&self, device: &'static DeviceModel, clock: ClockChoice, extra: &str, body: &str) -> f64 {
         let prologue = self.prologue() + extra;
-        self.kernel(device, &prologue, body, 1).slope([8, 28])[2]
+        self.kernel(device, &prologue, body, 1).slope_at(clock, [8, 28])[2]
     }
 
     fn kernel<'a>(
@@ -193,26 +199,51 @@ impl Tiles {
             registers: 256,
             accumulators: 128,
             room: self.bytes(),
+            results: self.results(),
             ..Loop::default()
         }
     }
 }
 
-/// Prints the row of a table and returns how far the model is off.
-fn row(what: &str, measured: f64, got: f64) -> f64 {
-    let off = got / measured - 1.0;
-    eprintln!("{what:<60} measured {measured:7.0} model {got:7.0} {:+5.1} %", 100.0 * off);
-    off
+/// The rows of a table, and those of them that are too far off.
+#[derive(Default)]
+struct Rows(Vec<String>);
+
+impl Rows {
+    /// Prints a row, with clk at the sustained clock and at the greatest one, and judges the first.
+    fn row(&mut self, what: &str, most: f64, measured: f64, clk: impl FnMut(ClockChoice) -> f64) {
+        self.row_at(ClockChoice::Sustained, what, most, measured, clk);
+    }
+
+    /// Judges those at another clock instead.
+    fn row_at(
+        &mut self,
+        clock: ClockChoice,
+        what: &str,
+        most: f64,
+        measured: f64,
+        mut clk: impl FnMut(ClockChoice) -> f64,
+    ) {
+        let [judged, greatest] = [clock, ClockChoice::Greatest].map(&mut clk);
+        let off = judged / measured - 1.0;
+        let text = format!("| {what} | {measured:.0} | {judged:.0} | {:+.1}% | {greatest:.0} |", 100.0 * off);
+        eprintln!("{text}");
+        if off.abs() > most {
+            self.0.push(text);
+        }
+    }
+
+    #[track_caller]
+    fn all_are_close(self) {
+        assert!(self.0.is_empty(), "{:#?}", self.0);
+    }
 }
 
-#[track_caller]
-fn within(what: &str, measured: f64, got: f64) {
-    let off = row(what, measured, got);
-    assert!(off.abs() <= 0.1, "{what}: {got} clk instead of {measured}");
-}
+/// How far loops may be off.
+const CLOSE: f64 = 0.05;
 
 /// GT, gfx942/intra_wave: one LDS buffer, 16 reads of each half, loads two steps ahead.
-fn four_waves(with_writes: bool, k: u32) -> f64 {
+fn four_waves(with_writes: bool, k: u32, clock: ClockChoice) -> f64 {
     let mut body = Body::new(HALF_RATE);
     for text in NEXT_COLUMNS {
         body.line(text);
@@ -238,16 +269,19 @@ fn four_waves(with_writes: bool, k: u32) -> f64 {
     body.line("s_barrier");
     body.spread(2, reads(16, 16));
     assert_eq!(body.issued, 256);
-    Tiles { waves: 4, m: 256, n: 256, k, columns: 19 }.clk(DeviceModel::MI300X, "", &body.text)
+    Tiles { waves: 4, m: 256, n: 256, k, columns: 19 }.clk(DeviceModel::MI300X, clock, "", &body.text)
 }
 
 #[test]
 fn four_waves_on_gfx942() {
-    within("gfx942, 4 waves, 256x256x64, conflict-free swizzle", 4587.7, four_waves(true, 8256));
-    within("gfx942, 4 waves, the same without writes", 4255.0, four_waves(false, 8256));
-    for (k, measured) in [(2112, 4702.0), (4160, 4625.0), (16448, 4570.0)] {
-        within(&format!("gfx942, 4 waves, K = {k}"), measured, four_waves(true, k));
+    let mut rows = Rows::default();
+    for (k, measured) in [(8256, 4587.7), (2112, 4702.0), (4160, 4625.0), (16448, 4570.0)] {
+        let what = format!("gfx942, 4 waves, 256x256x64, K = {k}");
+        rows.row(&what, CLOSE, measured, |clock| four_waves(true, k, clock));
     }
+    let what = "gfx942, 4 waves, without writes, K = 8256";
+    rows.row(what, CLOSE, 4255.0, |clock| four_waves(false, 8256, clock));
+    rows.all_are_close();
 }
 
 /// Waves of the second group are a barrier late.
@@ -286,11 +320,13 @@ fn eight_waves_on_gfx942() {
     for text in NEXT_COLUMNS {
         body.line(text);
     }
+    let mut rows = Rows::default();
     for (k, measured) in [(2112, 4235.5), (4160, 4168.8), (8256, 4187.7), (16448, 4120.0)] {
         let tiles = Tiles { waves: 8, m: 256, n: 256, k, columns: 19 };
-        let got = tiles.clk(DeviceModel::MI300X, LATE, &body.text);
-        within(&format!("gfx942, 8 waves in two groups, 8 regions, K = {k}"), measured, got);
+        let what = format!("gfx942, 8 waves in two groups, 8 regions, K = {k}");
+        rows.row(&what, CLOSE, measured, |clock| tiles.clk(DeviceModel::MI300X, clock, LATE, &body.text));
     }
+    rows.all_are_close();
 }
 
 /// Eight waves in two groups: a quadrant's reads and two loads with `more`, then its matrix instructions.
@@ -318,30 +354,38 @@ const SCALES: &[&str] = &["ds_read_b64_tr_b8 v[2:3], v1", "global_load_lds_dword
 
 #[test]
 fn eight_waves_on_gfx950() {
-    let clk = |text: &str, k| {
-        let prologue = format!("{SCALE_ADDRESS}{LATE}");
-        Tiles { waves: 8, m: 256, n: 256, k, columns: 16 }.clk(DeviceModel::MI355X, &prologue, text)
+    let prologue = format!("{SCALE_ADDRESS}{LATE}");
+    let clk = |text: &str, k, clock| {
+        let tiles = Tiles { waves: 8, m: 256, n: 256, k, columns: 16 };
+        tiles.clk(DeviceModel::MI355X, clock, &prologue, text)
     };
+    let mut rows = Rows::default();
     let halves = quadrants(FULL_RATE, 16, [&[]; 4]);
-    within("gfx950, 8 waves, quadrants, two buffers", 2048.0 / 0.998, clk(&halves, 8192));
-    within("gfx950, 8 waves, quadrants, two buffers, K = 16384", 2048.0 / 0.998, clk(&halves, 16384));
-    // For K = 32768 see docs/time-model.md.
-    row("gfx950, 8 waves, quadrants, two buffers, K = 32768", 2048.0 / 0.843, clk(&halves, 32768));
-    // 128 and 256 elements of a row of K are 128 bytes, like 64 of 16 bits.
-    within("gfx950, 8 waves, bf8", 2048.0 / 0.997, clk(&quadrants(BYTES, 8, [&[]; 4]), 4096));
-    // Eight bytes for each thread are the scales of half of A, and of all of B.
+    for k in [8192, 16384] {
+        let what = format!("gfx950, 8 waves, quadrants, two buffers, K = {k}");
+        rows.row(&what, CLOSE, 2048.0 / 0.998, |clock| clk(&halves, k, clock));
+    }
+    let what = "gfx950, 8 waves, quadrants, two buffers, K = 32768, at 1480 MHz";
+    rows.row_at(LONG_SUM_OF_EIGHT, what, 2.0 * CLOSE, 2048.0 / 0.843, |clock| clk(&halves, 32768, clock));
+    // 128 and 256 elements of a row of K are 128 bytes, like 64 of 16 bits. Eight bytes for each thread are
+    // the scales of half of A, and of all of B.
     let by_quadrant = [SCALES, SCALES, SCALES, &[]];
-    within(
-        "gfx950, 8 waves, mxfp4, 16x16x128",
-        2048.0 / 0.795,
-        clk(&quadrants(SCALED, 16, by_quadrant), 4096),
-    );
-    within(
-        "gfx950, 8 waves, mxfp4, 32x32x64",
-        2048.0 / 0.986,
-        clk(&quadrants(SCALED_WIDE, 8, by_quadrant), 4096),
-    );
+    for (what, measured, text) in [
+        ("bf8", 0.997, quadrants(BYTES, 8, [&[]; 4])),
+        ("mxfp4, 16x16x128", 0.795, quadrants(SCALED, 16, by_quadrant)),
+        ("mxfp4, 32x32x64", 0.986, quadrants(SCALED_WIDE, 8, by_quadrant)),
+    ] {
+        let what = format!("gfx950, 8 waves, {what}");
+        rows.row(&what, CLOSE, 2048.0 / measured, |clock| clk(&text, 4096, clock));
+    }
+    rows.all_are_close();
 }
+
+/// Loops with K = 32768 are slower by what their loads wait for, and draw less power: the clock of each
+/// follows from its published clk of a step and TFLOP/s (1291 and 1305, of other runs, whose buffers rotate;
+/// a step is then 1640 ns of both).
+const LONG_SUM_OF_EIGHT: ClockChoice = ClockChoice::Megahertz(1480.0);
+const LONG_SUM_OF_FOUR: ClockChoice = ClockChoice::Megahertz(1990.0);
 
 /// GT, gemm/intra_wave: a load per 64 clk of matrix instructions, a read per 16 where there are any.
 fn interleaved(instruction: &'static str, matrix: usize, scales: usize) -> String {
@@ -374,8 +418,9 @@ fn interleaved(instruction: &'static str, matrix: usize, scales: usize) -> Strin
 /// GT, gemm/intra_wave/a16w16: 256x256x64 by four waves on gfx950.
 #[test]
 fn four_waves_on_gfx950() {
-    let clk = |text: &str, k| {
-        Tiles { waves: 4, m: 256, n: 256, k, columns: 16 }.clk(DeviceModel::MI355X, SCALE_ADDRESS, text)
+    let clk = |text: &str, k, clock| {
+        let tiles = Tiles { waves: 4, m: 256, n: 256, k, columns: 16 };
+        tiles.clk(DeviceModel::MI355X, clock, SCALE_ADDRESS, text)
     };
     // v4: the next tile's loads, all reads, all matrix instructions.
     let mut body = Body::new(FULL_RATE);
@@ -386,19 +431,45 @@ fn four_waves_on_gfx950() {
     for text in NEXT_COLUMNS.into_iter().chain(["s_waitcnt vmcnt(0)", "s_barrier"]) {
         body.line(text);
     }
-    within("gfx950, 4 waves, v4: loads, reads, matrix", 3770.0, clk(&body.text, 8192));
+    let mut rows = Rows::default();
+    // The best of its versions, of which others take up to 3948 clk by what compilers put in between.
+    let what = "gfx950, 4 waves, v4: loads, reads, matrix instructions, K = 8192";
+    rows.row(what, CLOSE, 3593.0, |clock| clk(&body.text, 8192, clock));
     let halves = interleaved(FULL_RATE, 128, 0);
     for (k, measured) in [(8192, 0.987), (16384, 0.977)] {
-        within(&format!("gfx950, 4 waves, v9: interleaved, K = {k}"), 2048.0 / measured, clk(&halves, k));
+        let what = format!("gfx950, 4 waves, v9: interleaved, K = {k}");
+        rows.row(&what, CLOSE, 2048.0 / measured, |clock| clk(&halves, k, clock));
     }
-    row("gfx950, 4 waves, v9: interleaved, K = 32768", 2048.0 / 0.627, clk(&halves, 32768));
-    within("gfx950, 4 waves, bf8", 2048.0 / 0.995, clk(&interleaved(BYTES, 64, 0), 8192));
-    within("gfx950, 4 waves, mxfp4", 2048.0 / 0.94, clk(&interleaved(SCALED, 128, 4), 8192));
+    let what = "gfx950, 4 waves, v9: interleaved, K = 32768, at 1990 MHz";
+    rows.row_at(LONG_SUM_OF_FOUR, what, 2.0 * CLOSE, 2048.0 / 0.627, |clock| clk(&halves, 32768, clock));
+    for (what, measured, text) in
+        [("bf8", 0.995, interleaved(BYTES, 64, 0)), ("mxfp4", 0.94, interleaved(SCALED, 128, 4))]
+    {
+        let what = format!("gfx950, 4 waves, {what}, K = 8192");
+        rows.row(&what, CLOSE, 2048.0 / measured, |clock| clk(&text, 8192, clock));
+    }
+    rows.all_are_close();
+}
+
+/// Factors that fill the Infinity Cache, and a little more of them: what memory has to bring then is under
+/// way in time.
+#[test]
+fn the_infinity_cache_has_no_edge() {
+    let halves = interleaved(FULL_RATE, 128, 0);
+    let clk = |k| {
+        let tiles = Tiles { waves: 4, m: 256, n: 256, k, columns: 16 };
+        tiles.clk(DeviceModel::MI355X, ClockChoice::Sustained, SCALE_ADDRESS, &halves)
+    };
+    let least = clk(8192);
+    for k in [14336, 14400, 15360, 16384, 20480] {
+        let more = clk(k) / least;
+        assert!(more < 1.02, "K = {k}: {more:.3} times the clk of K = 8192");
+    }
 }
 
 /// A loop of loads to LDS and matrix instructions, evenly spread; loads are waited for when as many steps
 /// follow as a compute unit can have under way.
-fn tile(m: u32, n: u32, k: u32) -> (f64, f64) {
+fn tile(m: u32, n: u32, k: u32, clock: ClockChoice) -> f64 {
     let tiles = Tiles { waves: 4, m, n, k, columns: 16 };
     let (all, left) = tiles.loads();
     let matrix = (m / 16 * (n / 16) * 2 / 4) as usize;
@@ -415,13 +486,13 @@ fn tile(m: u32, n: u32, k: u32) -> (f64, f64) {
     for text in NEXT_COLUMNS {
         body.line(text);
     }
-    (16.0 * matrix as f64, tiles.clk(DeviceModel::MI355X, "", &body.text))
+    tiles.clk(DeviceModel::MI355X, clock, "", &body.text)
 }
 
 /// GT, docs/tcp_bound_tile_model: 256 workgroups, K = 8192, efficiency in percent.
 #[test]
 fn tiles_are_limited_by_what_can_be_under_way() {
-    let mut far = Vec::new();
+    let mut rows = Rows::default();
     for (m, n, measured) in [
         (256, 256, 96.0),
         (256, 128, 83.0),
@@ -432,60 +503,151 @@ fn tiles_are_limited_by_what_can_be_under_way() {
         (128, 64, 47.0),
         (64, 128, 47.0),
     ] {
-        let (matrix, got) = tile(m, n, 8192);
-        let off = row(&format!("gfx950, loads and matrix of {m}x{n}x64"), 100.0 * matrix / measured, got);
-        if off.abs() > 0.1 {
-            far.push((m, n, off));
-        }
+        let matrix = f64::from(m * n) / 32.0;
+        let what = format!("gfx950, loads and matrix instructions of {m}x{n}x64, K = 8192");
+        // Two tiles are at the boundary of two limits, where the order of instructions decides, which is not
+        // published: GT predicts 94 % of loads that are spread evenly, as these are.
+        let most = if m + n == 384 { 0.12 } else { CLOSE };
+        rows.row(&what, most, 100.0 * matrix / measured, |clock| tile(m, n, 8192, clock));
     }
-    assert!(far.is_empty(), "{far:?}");
+    rows.all_are_close();
 }
 
 /// GT, gemm/inter_wave/a16w16: M = N = 4096, efficiency of the loop in percent.
 #[test]
-fn long_sums_leave_the_infinity_cache() {
-    let clk = |k| tile(256, 256, k).1;
+fn long_sums_wait_for_translation() {
+    let mut rows = Rows::default();
     for (k, measured) in [(8192, 98.7), (16384, 97.7)] {
-        within(&format!("gfx950, 4 waves, K = {k}"), 204_800.0 / measured, clk(k));
+        let what = format!("gfx950, 4 waves, loads and matrix instructions, K = {k}");
+        rows.row(&what, CLOSE, 204_800.0 / measured, |clock| tile(256, 256, k, clock));
     }
+    rows.all_are_close();
     // Two loops with the same loads were measured at 84.3 and 62.7.
-    assert!((204_800.0 / 84.3..204_800.0 / 62.7).contains(&clk(32768)));
+    let long = tile(256, 256, 32768, ClockChoice::Sustained);
+    assert!((204_800.0 / 84.3..204_800.0 / 62.7).contains(&long), "{long} clk");
 }
 
-/// GT, kernels/memory_bound/gemm: 32 workgroups get 1529 GB/s from memory, 20 bytes per clk each, in steps of
-/// 36 KB with two stages.
+/// GT, kernels/memory_bound/gemm: M = 32, K = 8192, tiles of 32x256x64 by four waves with two buffers, each
+/// refilled after it has been read. What 32, 128 and 256 workgroups get is published in GB/s of distinct
+/// bytes, 32 KB a step and workgroup, with what comes before and after the loop; the clock is not.
 #[test]
-fn a_unit_alone_gets_twenty_bytes_per_clk() {
-    let mut body = Body::new(FULL_RATE);
-    for _ in 0..9 {
-        body.line("global_load_lds_dwordx4 v40, s[4:5]");
-        body.line("v_add_u32 v40, v40, v5");
-    }
-    body.spread(1, reads(0, 9));
-    body.matrix(7);
-    for text in ["s_waitcnt vmcnt(0) lgkmcnt(0)", "s_barrier"] {
-        body.line(text);
-    }
-    let prologue = "v_and_b32 v1, 63, v0
-    v_lshlrev_b32 v1, 4, v1
-    s_mul_i32 s6, s2, 0x1000000
-    v_lshlrev_b32 v40, 4, v0
-    v_add_u32 v40, s6, v40
-    v_mov_b32 v5, 0x1000";
-    let mut kernel = Loop {
-        device: DeviceModel::MI355X,
-        prologue,
-        body: body.text,
-        waves: 4,
-        workgroups: 32,
-        lds: 65536,
-        registers: 256,
-        accumulators: 128,
-        room: 1 << 29,
-        ..Loop::default()
+fn skinny_products_get_what_memory_has() {
+    let loads = || {
+        let of_b = (1..9).map(|load| format!("global_load_lds_dwordx4 v{}, s[14:15]", 40 + load));
+        std::iter::once("global_load_lds_dwordx4 v40, s[12:13]".to_owned())
+            .chain(of_b)
+            .chain(NEXT_COLUMNS.map(str::to_owned))
     };
-    let clk = kernel.slope([8, 28])[2];
-    within("gfx950, one unit alone, 36 KB per step", 36864.0 / 20.0, clk);
+    let mut body = Body::new(FULL_RATE);
+    body.line("s_waitcnt vmcnt(9)");
+    body.line("s_barrier");
+    body.spread(1, reads(0, 16));
+    body.line("s_waitcnt lgkmcnt(0)");
+    body.line("s_barrier");
+    body.spread(0, loads());
+    // Rows of 16 KB, of which 32 are A's and 256 each workgroup's of B.
+    let mut prologue = Body::new("");
+    for text in [
+        "v_and_b32 v1, 63, v0",
+        "v_lshlrev_b32 v1, 4, v1",
+        "v_lshrrev_b32 v2, 3, v0",
+        "v_lshlrev_b32 v2, 14, v2",
+        "v_and_b32 v3, 7, v0",
+        "v_lshl_add_u32 v40, v3, 4, v2",
+        "s_lshl_b32 s6, s2, 22",
+        "s_add_u32 s12, s4, 0",
+        "s_addc_u32 s13, s5, 0",
+        "s_add_u32 s14, s4, s6",
+        "s_addc_u32 s15, s5, 0",
+        "s_add_u32 s14, s14, 0x80000",
+        "s_addc_u32 s15, s15, 0",
+        "v_mov_b32 v41, v40",
+    ] {
+        prologue.line(text);
+    }
+    for load in 42..49 {
+        prologue.line(&format!("v_add_u32 v{load}, 0x80000, v{}", load - 1));
+    }
+    prologue.spread(0, loads());
+    prologue.spread(0, loads());
+    let mut rows = Rows::default();
+    for (workgroups, rate) in [(32, 1529.0), (64, 2864.0), (128, 4580.0), (256, 6442.0)] {
+        let mut kernel = Loop {
+            device: DeviceModel::MI355X,
+            prologue: &prologue.text,
+            body: body.text.clone(),
+            waves: 4,
+            workgroups,
+            lds: 65536,
+            registers: 256,
+            accumulators: 128,
+            // Other buffers are used in turn, so that none is in the Infinity Cache.
+            room: (1 << 30) + (1 << 20),
+            ..Loop::default()
+        };
+        let nanoseconds = 32768.0 * f64::from(workgroups) / rate;
+        let clk = |clock: ClockChoice| {
+            let parameter = match clock {
+                ClockChoice::Greatest => DeviceParameter::Clock,
+                _ => DeviceParameter::SustainedClock,
+            };
+            kernel.slope_at(clock, [8, 28])[2] * 1000.0 / DeviceModel::MI355X.value(parameter).value
+        };
+        let what = format!("gfx950, skinny product by {workgroups} workgroups, ns");
+        rows.row(&what, 0.15, nanoseconds, clk);
+    }
+    rows.all_are_close();
+}
+
+/// GT, gemm/inter_wave/a16w16: what comes after the loop of the eight waves takes 16,660 clk without spills.
+/// A lane has four neighbours of a row in each block of 16x16: eight bytes, of which four lanes have 32 of a
+/// line.
+#[test]
+fn results_of_16_bits_are_stored() {
+    let mut body = Body::new(FULL_RATE);
+    for _ in 0..8 {
+        for column in 0..4 {
+            body.line("v_cvt_pkrtz_f16_f32 v4, v5, v6");
+            body.line("v_cvt_pkrtz_f16_f32 v5, v6, v7");
+            body.line(&format!("global_store_dwordx2 v1, v[4:5], s[4:5] offset:{}", 32 * column));
+        }
+        body.line("v_add_u32 v1, v1, v2");
+    }
+    // Rows of 8192 bytes; 2 x 4 waves of 128 x 64, 16 x 16 workgroups.
+    let prologue = "v_and_b32 v1, 15, v0
+    v_lshlrev_b32 v1, 13, v1
+    v_bfe_u32 v2, v0, 4, 2
+    v_lshl_add_u32 v1, v2, 3, v1
+    v_bfe_u32 v2, v0, 6, 2
+    v_lshl_add_u32 v1, v2, 7, v1
+    v_lshrrev_b32 v2, 8, v0
+    v_lshl_add_u32 v1, v2, 20, v1
+    s_lshr_b32 s6, s2, 4
+    s_lshl_b32 s6, s6, 21
+    s_and_b32 s7, s2, 15
+    s_lshl_b32 s7, s7, 9
+    s_add_u32 s6, s6, s7
+    v_add_u32 v1, s6, v1
+    v_mov_b32 v2, 0x20000";
+    let clk = |text: &str, clock| {
+        let kernel = Loop {
+            device: DeviceModel::MI355X,
+            prologue,
+            body: text.to_owned(),
+            waves: 8,
+            workgroups: 256,
+            lds: 65536,
+            registers: 256,
+            accumulators: 128,
+            room: 1 << 25,
+            ..Loop::default()
+        };
+        kernel.run_at(clock).unit.clk as f64
+    };
+    let mut rows = Rows::default();
+    let what = "gfx950, 16-bit results of 256x256, eight waves";
+    rows.row(what, CLOSE, 16_660.0, |clock| clk(&body.text, clock) - clk("", clock));
+    rows.all_are_close();
 }
 
 /// 256 workgroups of 256x256 in 4-bit floats at K = 8192, 32 steps of 256: what the others load is sampled

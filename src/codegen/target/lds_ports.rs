@@ -2,8 +2,10 @@
 //! all share. Which banks an access needs is the caller's affair.
 //!
 //! A queue is in order. A write holds its wave until its data have left the registers, after whatever the
-//! queue has before it; a read does not. Loads from memory to LDS use the port of writes and go first (GT,
-//! gemm/intra_wave): a write waits until none of them arrives.
+//! queue has before it; a read does not. Two SIMDs of a pair that write at once have the bus in turns: both
+//! waves are let go when both writes are over (GT, gemm/gfx942/intra_wave: 30.4 clk for each). Loads from
+//! memory to LDS use the port of writes and go first (GT, gemm/intra_wave): a write waits until none of them
+//! arrives.
 
 use std::collections::VecDeque;
 
@@ -25,6 +27,9 @@ pub(crate) struct LdsCourse {
     /// Clk of its bus, and of the banks.
     pub bus: f64,
     pub banks: f64,
+    /// Of a write, the other SIMD of the pair if it still writes: both have the bus in turns, so that it lets
+    /// its wave go at the same time.
+    pub shares_bus_with: Option<usize>,
 }
 
 /// The demand of an LDS instruction.
@@ -46,7 +51,17 @@ struct SimdPair {
     next: f64,
     reads: f64,
     writes: f64,
+    last_write: LastWrite,
     waiting: PathQueue,
+}
+
+/// The write that a pair of SIMDs served last.
+#[derive(Copy, Clone, Default, Debug)]
+struct LastWrite {
+    simd: usize,
+    end: f64,
+    /// It shares the bus with the one before it.
+    is_second: bool,
 }
 
 /// LDS of a compute unit.
@@ -158,8 +173,11 @@ impl LdsPorts {
         pair.next = start + interval;
         let part = (f64::from(dwords.clamp(1, 4)) - 1.0) / 3.0;
         let issue = write_issue + 4.0 * f64::from(dwords);
+        let last = pair.last_write;
+        let shares_bus = writes && last.simd != simd && last.end > now && !last.is_second;
         let held = if writes {
             pair.writes = end;
+            pair.last_write = LastWrite { simd, end, is_second: shares_bus };
             pair.waiting.push(end);
             end.max(now + issue)
         } else {
@@ -173,7 +191,8 @@ impl LdsPorts {
         let served = data.max(if writes { issue } else { turn });
         // A pointer chase includes the turn of its wait, and one access without conflicts.
         let done = end + (chase - turn - served).max(0.0);
-        LdsCourse { start, end, held, done, bus, banks }
+        let shares_bus_with = shares_bus.then_some(last.simd);
+        LdsCourse { start, end, held, done, bus, banks, shares_bus_with }
     }
 }
 
@@ -194,6 +213,16 @@ mod tests {
         assert_eq!((read.held, write.held), (100.0, 104.0));
         let held = wide(&mut lds, 108, 0, LdsKind::Write).held;
         assert!(held > 128.0, "in the queue of its pair: {held}");
+    }
+
+    #[test]
+    fn two_writes_of_a_pair_end_together() {
+        let mut lds = LdsPorts::new(DeviceModel::MI300X);
+        let [first, second, third] =
+            [(0, 0), (4, 2), (32, 0)].map(|(clk, simd)| wide(&mut lds, clk, simd, LdsKind::Write));
+        assert_eq!((first.shares_bus_with, second.shares_bus_with), (None, Some(0)));
+        assert_eq!((second.held, third.shares_bus_with), (32.0, None));
+        assert_eq!(wide(&mut lds, 36, 1, LdsKind::Write).shares_bus_with, None, "the other pair");
     }
 
     #[test]

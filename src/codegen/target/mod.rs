@@ -1,8 +1,8 @@
 //! Every fact about the machines, in one place: what a chip has (`chips`), how fast the products with it are
-//! (`parameters`), what instructions cost by that (`instruction_costs`), how LDS serves them (`lds_ports`,
-//! with `path_queue`) and which lanes it serves together (`lds`), how lanes take registers of each other
-//! (`lane_moves`), which matrix instructions exist and which others (`matrix`, `instructions`, read off the
-//! instruction table).
+//! (`parameters`) at which clock (`clock`), what instructions cost by that (`instruction_costs`), how LDS
+//! serves them (`lds_ports`, with `path_queue`) and which lanes it serves together (`lds`), how lanes take
+//! registers of each other (`lane_moves`), which matrix instructions exist and which others (`matrix`,
+//! `instructions`, read off the instruction table).
 //!
 //! A target is data: code asks the record for a size, a limit or a [`Feature`] and never compares names.
 //! Sources of the numbers: LLVM's "User Guide for AMDGPU Backend" (sections "Processors", "Code Object V3 and
@@ -24,6 +24,7 @@
 
 mod abi;
 mod chips;
+mod clock;
 mod compute_unit;
 #[cfg(feature = "compiler")]
 mod instruction_costs;
@@ -46,6 +47,7 @@ mod triples;
 
 pub(crate) use abi::MOST_WORKGROUPS;
 pub use abi::{FeatureSetting, ObjectVersion, TargetId, TargetIdError};
+pub use clock::ClockChoice;
 pub(crate) use compute_unit::{
     CODE_LINE, LDS_PAIR, LDS_PORTS, SCALAR_LINE, SHARED_LINE, SHARED_WAYS, SIMDS, TURN, WAVE_ORDER,
 };

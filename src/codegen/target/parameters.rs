@@ -8,8 +8,9 @@
 //! (MI308X, MI350X); GB: te42kyfo/gpu-benches (MI210); MT4G: caps-tum/mt4g reports; ROCR: AMD rocRoller's LDS
 //! bank model; ORI: AMD hipBLASLt and origami; SQTT: published thread traces of gfx950; FBT:
 //! facebookexperimental/triton pull requests; LLVM: its scheduling model; GT: thread traces, counters and
-//! cost models of AMD's ROCm/gfx950-gluon-tutorials (MI355X; MI300X where it says so). `assumed` marks
-//! unpublished numbers.
+//! cost models of AMD's ROCm/gfx950-gluon-tutorials (MI355X; MI300X where it says so); MAF: AMD's ROCm blogs
+//! on maximum achievable FLOPS, with the median clocks of hipBLASLt; ISPASS: "On the Rise of AMD Matrix
+//! Cores", ISPASS 2024. `assumed` marks unpublished numbers.
 
 use std::fmt;
 
@@ -94,7 +95,9 @@ parameters! {
     ComputeUnits "compute units":                                   104.0 H "SPEC",    304.0 H "SPEC",    256.0 H "SPEC";
     Dies "dies with an L2 cache each":                              1.0 H "SPEC",      8.0 H "SPEC",      8.0 H "SPEC";
     EnginesPerDie "shader engines of a die":                        8.0 M "WP",        4.0 M "PYHIP",     4.0 M "PYHIP";
-    Clock "clock, MHz":                                             1700.0 H "SPEC",   2100.0 H "SPEC",   2400.0 H "SPEC";
+    Clock "greatest clock, MHz":                                    1700.0 H "SPEC",   2100.0 H "SPEC",   2400.0 H "SPEC";
+    SustainedClock "clock that is held while matrix cores are busy, MHz":
+                                                                    1550.0 L "ISPASS: MI250X keeps 350 of 383 TFLOP/s", 1350.0 M "MAF: 1115 to 1230; GT: 1240 to 1550, both at 750 W", 1500.0 M "GT: 1300 to 1750 at 1320 to 1400 W";
     Turn "clk between two issue turns of a SIMD":                   4.0 H "PROF",      4.0 H "PROF",      4.0 H "PROF";
     SecondValu "second VALU instruction of another wave per turn, if both read VGPRs only (1: yes)":
                                                                     0.0 U "assumed",   1.0 M "SC25",      1.0 L "as gfx942";
@@ -170,6 +173,7 @@ parameters! {
     L2Bytes "bytes of the L2 cache of a die":                       8388608.0 H "WP",  4194304.0 H "WP",  4194304.0 H "WP";
     L2Latency "clk of a pointer chase in L2":                       240.0 H "GB",      208.0 H "SC25",    210.0 U "as gfx942";
     L2Rate "bytes per clk and compute unit read from L2, all busy": 29.0 H "GB",       30.0 H "SC25",     45.0 H "GT: eight tile shapes";
+    L2RateShared "the same where all read the same lines":        29.0 L "as distinct ones", 44.0 H "SC25: 28 TB/s of one buffer", 45.0 H "GT: tiles share";
     L2RateAlone "the same, one compute unit busy":                  64.0 L "L1 fill",  64.0 L "L1 fill",  64.0 L "L1 fill";
     L2WriteRate "bytes per clk and compute unit written to L2, all busy":
                                                                     11.0 U "assumed",  15.6 M "ORI",      24.0 M "ORI";
@@ -177,14 +181,18 @@ parameters! {
     MallReach "bytes of a launch that the Infinity Cache keeps whole from one launch to the next":
                                                                     0.0 H "not there", 157286400.0 M "SC25: latency climbs from here", 268435456.0 M "GT: K = 16384 runs from it";
     MallEnd "bytes of a launch of which it keeps nothing":         0.0 H "not there", 268435456.0 L "its size", 536870912.0 M "GT: K = 32768 does not";
-    MallLatency "clk of a load from the Infinity Cache, at the clock above":
-                                                                    0.0 H "not there", 447.0 M "SC25",    730.0 M "GT: 1000 with the queue in front, 32 KB at 45 bytes per clk";
+    MallLatency "clk of a load from the Infinity Cache, at the greatest clock":
+                                                                    0.0 H "not there", 447.0 M "SC25",    1042.0 M "GT: 730 at the 1500 MHz of GEMMs, 32 KB at 45 bytes per clk";
     MallRate "bytes per clk and compute unit from the Infinity Cache, all busy":
                                                                     1.0 H "not there", 9.0 M "SC25",      11.0 L "SC25: 6.8 TB/s at best";
-    MemoryLatency "clk of a load from HBM, at the clock above":     600.0 H "GB",      865.0 H "SC25",    862.0 M "FBT: 790 at 2.2 GHz";
-    MemoryLatencyLoaded "the same while all compute units load":   600.0 L "as alone", 865.0 M "PYHIP: 500 to 800", 1400.0 M "GT: 600 ns";
+    MemoryLatency "clk of a load from HBM, at the greatest clock":     600.0 H "GB",      865.0 H "SC25",    1400.0 M "GT: some 600 ns, 32 KB under way at 54 GB/s";
+    MemoryLatencyLoaded "the same while all compute units load":   600.0 L "as alone", 865.0 M "PYHIP: 500 to 800", 1400.0 M "GT: as alone";
     MemoryRate "bytes per clk and compute unit read from HBM, all busy": 7.7 H "GB",   6.5 H "SC25",      10.5 U "0.8 of the peak";
     MemoryWriteRate "the same written, mixed with reads":           6.4 M "GB, triad", 6.4 M "SC25, copy and triad", 10.0 U "assumed";
+    TranslationPages "pages of 2 MB whose translation a compute unit keeps":
+                                                                    12.0 L "as gfx950", 12.0 L "GT: 11 pages of a tile run at full speed", 12.0 L "GT: 8 pages of a tile run at full speed, 16 do not";
+    TranslationLatency "clk until the translation of another page is there, at the greatest clock":
+                                                                    95.0 L "GB: 665 instead of 570 beyond its reach", 510.0 L "as gfx950, in time", 580.0 L "GT: K = 32768, 1650 ns for 64 KB";
     LoadedLatency "clk of a wide load while all compute units load, between L2 and memory":
                                                                     500.0 L "as gfx942", 500.0 M "PYHIP, 500 to 800", 1000.0 M "GT";
     AtomicLatency "clk of an atomic in L2":                         382.0 L "as gfx942", 382.0 L "ORI",   382.0 L "as gfx942";
@@ -237,19 +245,10 @@ impl DeviceModel {
             .unwrap_or(DeviceModel::ALL[DeviceModel::ALL.len() - 1])
     }
 
-    /// A number, with its confidence and source.
+    /// A number as it was published, with its confidence and source: what lies below L2 is in clk of the
+    /// greatest clock, other than in [`get`](DeviceModel::get).
     pub fn value(&self, parameter: DeviceParameter) -> ParameterValue {
         self.values[parameter as usize]
-    }
-
-    /// A number.
-    pub fn get(&self, parameter: DeviceParameter) -> f64 {
-        self.value(parameter).value
-    }
-
-    /// A number that is a count.
-    pub fn count(&self, parameter: DeviceParameter) -> u64 {
-        self.get(parameter) as u64
     }
 }
 

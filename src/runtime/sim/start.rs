@@ -155,11 +155,12 @@ impl<'a> LaunchContext<'a> {
         words.map(|word| word.iter().rev().fold(0, |all, &byte| all << 8 | u64::from(byte)))
     }
 
-    /// Bytes of the allocations that arguments point to. Memories that are only named in memory do not count.
-    pub(super) fn bytes_of_memories(&self) -> u64 {
+    /// Start and bytes of the allocations that arguments point to. Memories that are only named in memory do
+    /// not count.
+    pub(super) fn memories(&self) -> Vec<(u64, u64)> {
         let addresses: Vec<u64> = self.argument_words().collect();
         let holds = |start: u64, bytes: u64| addresses.iter().any(|a| a.wrapping_sub(start) < bytes);
-        self.memory.extents().filter(|&(start, bytes)| holds(start, bytes)).map(|(_, bytes)| bytes).sum()
+        self.memory.extents().filter(|&(start, bytes)| holds(start, bytes)).collect()
     }
 
     /// An error if the launch has taken longer on the host than it may.

@@ -10,13 +10,16 @@
 //! long as from memory, and company never makes a workgroup faster than it is alone.
 //!
 //! A launch is taken as one of many: the Infinity Cache has what an earlier one has left. That is everything
-//! that the launch was given if it is small enough, and nothing if it is much too large, because what comes
-//! last displaces what comes first.
+//! that the launch loads from if it is small enough, and nothing if it is much too large, because what comes
+//! last displaces what comes first. What is only written takes no room there and goes to memory: the cache
+//! has the contents of memory, and no lines that differ from it (CDNA 3 white paper, "cannot hold dirty
+//! data"; GT: K = 16384 runs as fast as K = 8192, though its factors alone are as large as the cache).
 //!
 //! Vector caches and L2 run at the clock of the compute units. What lies below them does not: its latencies
 //! and rates are those of the greatest clock, in time.
 
 use super::cache::CacheTags;
+use super::translation::TranslatedPages;
 use crate::codegen::target::ParameterSet;
 use crate::codegen::target::{DeviceModel, DeviceParameter, SCALAR_LINE, SHARED_LINE, SHARED_WAYS};
 
@@ -47,8 +50,8 @@ pub(super) struct Active {
 pub(super) struct LaunchSurroundings {
     /// Clock of the compute units, in MHz.
     pub clock: f64,
-    /// Bytes of the memories that it was given.
-    pub bytes: u64,
+    /// Bytes of the memories that it loads from.
+    pub bytes_read: u64,
 }
 
 /// Traffic of the compute unit.
@@ -65,7 +68,7 @@ pub struct Traffic {
     pub l1_hits: u64,
     /// Bytes from L2, including those that L2 had to load.
     pub l2_bytes: u64,
-    /// Bytes from the Infinity Cache, and to it if they stay there.
+    /// Bytes from the Infinity Cache.
     pub mall_bytes: u64,
     /// Bytes read from HBM.
     pub memory_read: u64,
@@ -176,6 +179,7 @@ pub(super) struct Hierarchy {
     l1_line: u64,
     scalar: CacheTags,
     l2: CacheTags,
+    pages: TranslatedPages,
     to_l1: OnTheWay<f64>,
     to_scalar: OnTheWay<f64>,
     to_l2: OnTheWay<f64>,
@@ -216,23 +220,22 @@ impl Hierarchy {
         sharing: Sharing,
         launch: LaunchSurroundings,
     ) -> Hierarchy {
-        let get = |parameter| device.get(parameter);
+        let get = |parameter| device.at(parameter, launch.clock);
         let bytes = |parameter| device.count(parameter);
         let units = get(DeviceParameter::ComputeUnits);
         let (busy, in_die) = (active.device.max(1) as f64, active.die.max(1) as f64);
         let alone = get(DeviceParameter::L2RateAlone);
-        // Clk of the compute units in the time of one at the greatest clock.
-        let speed = launch.clock / get(DeviceParameter::Clock);
-        let below =
-            |level| get(DeviceParameter::L2Latency) + (get(level) - get(DeviceParameter::L2Latency)) * speed;
         let [reach, end] = [DeviceParameter::MallReach, DeviceParameter::MallEnd].map(get);
-        let resident = if end > reach { (end - launch.bytes as f64) / (end - reach) } else { 0.0 };
+        let resident = if end > reach { (end - launch.bytes_read as f64) / (end - reach) } else { 0.0 };
         let alone_and_loaded =
-            [DeviceParameter::MemoryLatency, DeviceParameter::MemoryLatencyLoaded].map(below);
+            [DeviceParameter::MemoryLatency, DeviceParameter::MemoryLatencyLoaded].map(get);
         let load = if units > 1.0 { (busy - 1.0) / (units - 1.0) } else { 0.0 };
         let memory = alone_and_loaded[0] + load.min(1.0) * (alone_and_loaded[1] - alone_and_loaded[0]);
         let share = |all_busy: f64, others: f64, all: f64| (all_busy * all / others).min(alone).max(0.001);
         let die_units = units / get(DeviceParameter::Dies);
+        // Lines that others read, too, come faster than those that nobody else wants.
+        let [distinct, shared] = [DeviceParameter::L2Rate, DeviceParameter::L2RateShared].map(get);
+        let l2_rate = 1.0 / (sharing.die / distinct + (1.0 - sharing.die) / shared);
         let l2_share = get(DeviceParameter::L2Bytes) / (in_die * sharing.die).max(1.0);
         let mall_share = get(DeviceParameter::MallBytes) / (busy * sharing.die * sharing.device).max(1.0);
         // A pointer chase includes the turn of the wait and the address path of one line.
@@ -244,22 +247,23 @@ impl Hierarchy {
             l1_line,
             scalar: CacheTags::new(bytes(DeviceParameter::ScalarBytes), SCALAR_LINE, SHARED_WAYS),
             l2: CacheTags::new(l2_share as u64, SHARED_LINE, SHARED_WAYS),
+            pages: TranslatedPages::new(device, launch.clock),
             to_l1: OnTheWay::new(),
             to_scalar: OnTheWay::new(),
             to_l2: OnTheWay::new(),
             written: CacheTags::new(l2_share as u64, SHARED_LINE, SHARED_WAYS),
             mall: (mall_share >= 1.0).then(|| CacheTags::new(mall_share as u64, SHARED_LINE, SHARED_WAYS)),
-            l2_server: Server::new(share(get(DeviceParameter::L2Rate), in_die, die_units)),
+            l2_server: Server::new(share(l2_rate, in_die, die_units)),
             l2_writes: Server::new(share(get(DeviceParameter::L2WriteRate), in_die, die_units)),
             resident: resident.clamp(0.0, 1.0),
-            mall_server: Server::new(share(get(DeviceParameter::MallRate) / speed, busy, units)),
-            memory: Server::new(share(get(DeviceParameter::MemoryRate) / speed, busy, units)),
-            beyond_l2: Server::new(share(get(DeviceParameter::MemoryRate) / speed, 1.0, units)),
+            mall_server: Server::new(share(get(DeviceParameter::MallRate), busy, units)),
+            memory: Server::new(share(get(DeviceParameter::MemoryRate), busy, units)),
+            beyond_l2: Server::new(share(get(DeviceParameter::MemoryRate), 1.0, units)),
             write_cost: get(DeviceParameter::MemoryRate) / get(DeviceParameter::MemoryWriteRate),
             latency: Latency {
                 l1: get(DeviceParameter::L1Latency) - beside,
                 l2: get(DeviceParameter::L2Latency) - beside,
-                mall: below(DeviceParameter::MallLatency) - beside,
+                mall: get(DeviceParameter::MallLatency) - beside,
                 memory: memory - beside,
                 atomic: get(DeviceParameter::AtomicLatency) - beside,
                 scalar_hit: get(DeviceParameter::ScalarHit) - get(DeviceParameter::Turn),
@@ -305,11 +309,22 @@ impl Hierarchy {
         self.used.join(L2);
         self.traffic.l2_bytes += self.l1_line;
         let start = self.l2_server.transfer(at, self.l1_line);
-        let there = self.below(start, line.wrapping_mul(self.l1_line) / SHARED_LINE);
+        let there =
+            self.below(start, line.wrapping_mul(self.l1_line) / SHARED_LINE) + self.translate(at, line);
         if !bypasses_l1 {
             self.to_l1.note(line, there);
         }
         there
+    }
+
+    /// Clk for which line number `line` of the vector cache waits for the place of its page.
+    #[inline]
+    fn translate(&mut self, at: f64, line: u64) -> f64 {
+        let wait = self.pages.wait(at, line.wrapping_mul(self.l1_line));
+        if wait > 0.0 {
+            self.used.join(TRANSLATION);
+        }
+        wait
     }
 
     /// A line of L2 or of the levels below it, asked for at `at`.
@@ -346,22 +361,20 @@ impl Hierarchy {
     pub(super) fn store(&mut self, at: f64, line: u64, bytes: u32) -> f64 {
         let shared = line.wrapping_mul(self.l1_line) / SHARED_LINE;
         self.used.join(WRITE);
-        let mut start = self.l2_writes.transfer(at, bytes.into());
+        let mut start = self.l2_writes.transfer(at, u64::from(bytes).next_multiple_of(WRITE_REQUEST));
         self.l2.touch(shared);
         if !self.written.touch(shared) {
             let cost = (SHARED_LINE as f64 * self.write_cost) as u64;
+            self.used.join(MEMORY_WRITE);
+            self.traffic.memory_written += SHARED_LINE;
             start = self.beyond_l2.transfer(start, cost);
-            if self.is_resident(shared) {
-                self.used.join(MALL);
-                self.traffic.mall_bytes += SHARED_LINE;
+            if self.mall.is_some() {
+                // All that memory gets passes it.
                 start = self.mall_server.transfer(start, cost);
-            } else {
-                self.used.join(MEMORY_WRITE);
-                self.traffic.memory_written += SHARED_LINE;
-                start = self.memory.transfer(start, cost);
             }
+            start = self.memory.transfer(start, cost);
         }
-        start + self.latency.l2
+        start + self.latency.l2 + self.translate(at, line)
     }
 
     /// Whether the Infinity Cache has a line from an earlier launch.
@@ -394,7 +407,8 @@ impl Hierarchy {
     }
 }
 
-const L2: ParameterSet = ParameterSet::of(&[DeviceParameter::L2Latency, DeviceParameter::L2Rate]);
+const L2: ParameterSet =
+    ParameterSet::of(&[DeviceParameter::L2Latency, DeviceParameter::L2Rate, DeviceParameter::L2RateShared]);
 const MALL: ParameterSet = ParameterSet::of(&[
     DeviceParameter::MallReach,
     DeviceParameter::MallEnd,
@@ -406,8 +420,14 @@ const MEMORY: ParameterSet = ParameterSet::of(&[
     DeviceParameter::MemoryLatencyLoaded,
     DeviceParameter::MemoryRate,
 ]);
+const TRANSLATION: ParameterSet =
+    ParameterSet::of(&[DeviceParameter::TranslationPages, DeviceParameter::TranslationLatency]);
 const WRITE: ParameterSet = ParameterSet::of(&[DeviceParameter::L2WriteRate]);
 const MEMORY_WRITE: ParameterSet = ParameterSet::of(&[DeviceParameter::MemoryWriteRate]);
+
+/// Bytes of a write to L2: a channel takes one per clk, however little of it is written (CDNA 3 white paper:
+/// 64 bytes per clk and channel).
+const WRITE_REQUEST: u64 = 64;
 
 /// True for the part `1 - own` of all lines, always the same ones.
 fn brought_by_others(line: u64, own: f64) -> bool {
@@ -425,7 +445,14 @@ mod tests {
 
     const ALONE: Active = Active { device: 1, die: 1 };
     /// More than the Infinity Cache holds.
-    const COLD: LaunchSurroundings = LaunchSurroundings { clock: 2100.0, bytes: 1 << 40 };
+    const COLD: LaunchSurroundings = LaunchSurroundings { clock: 2100.0, bytes_read: 1 << 40 };
+
+    /// Caches that know where the first page is.
+    fn mi300x(active: Active, sharing: Sharing, launch: LaunchSurroundings) -> Hierarchy {
+        let mut hierarchy = Hierarchy::new(DeviceModel::MI300X, active, sharing, launch);
+        hierarchy.pages.wait(-1e6, 0);
+        hierarchy
+    }
 
     impl Hierarchy {
         fn load(&mut self, at: f64, line: u64, bypasses_l1: bool) -> f64 {
@@ -437,7 +464,7 @@ mod tests {
     fn memory_keeps_its_time_when_the_clock_falls() {
         let slow = |clock| {
             let around = LaunchSurroundings { clock, ..COLD };
-            Hierarchy::new(DeviceModel::MI300X, ALONE, Sharing::NONE, around).load(0.0, 5, false)
+            mi300x(ALONE, Sharing::NONE, around).load(0.0, 5, false)
         };
         // 200 clk in L2 and before it, the rest half as many.
         assert_eq!((slow(2100.0), slow(1050.0)), (857.0, 200.0 + 657.0 / 2.0));
@@ -446,8 +473,8 @@ mod tests {
     #[test]
     fn what_fits_into_the_infinity_cache_is_there() {
         let latency = |bytes| {
-            let around = LaunchSurroundings { bytes, ..COLD };
-            let mut h = Hierarchy::new(DeviceModel::MI300X, ALONE, Sharing::NONE, around);
+            let around = LaunchSurroundings { bytes_read: bytes, ..COLD };
+            let mut h = mi300x(ALONE, Sharing::NONE, around);
             (0..1000).map(|n| h.load(1e4 * n as f64, n, false) - 1e4 * n as f64).sum::<f64>() / 1000.0
         };
         assert_eq!((latency(1 << 20), latency(1 << 28)), (439.0, 857.0));
@@ -457,7 +484,7 @@ mod tests {
 
     #[test]
     fn levels_answer_after_their_latencies() {
-        let mut h = Hierarchy::new(DeviceModel::MI300X, ALONE, Sharing::NONE, COLD);
+        let mut h = mi300x(ALONE, Sharing::NONE, COLD);
         assert_eq!(h.load(0.0, 5, false), 857.0);
         assert_eq!(h.load(1000.0, 5, false), 1108.0);
         assert_eq!(h.load(2000.0, 5, true), 2200.0);
@@ -466,7 +493,7 @@ mod tests {
 
     #[test]
     fn a_line_on_its_way_is_waited_for() {
-        let mut h = Hierarchy::new(DeviceModel::MI300X, ALONE, Sharing::NONE, COLD);
+        let mut h = mi300x(ALONE, Sharing::NONE, COLD);
         let first = h.load(0.0, 5, false);
         assert_eq!(h.load(20.0, 5, false), first, "in L1");
         assert_eq!(h.load(20.0, 5, true), first, "in L2");
@@ -477,10 +504,8 @@ mod tests {
     #[test]
     fn what_others_bring_is_not_there_any_sooner() {
         let sharing = Sharing { die: 0.1, device: 0.1 };
-        let (mut with_others, mut alone) = (
-            Hierarchy::new(DeviceModel::MI300X, Active { device: 304, die: 38 }, sharing, COLD),
-            Hierarchy::new(DeviceModel::MI300X, ALONE, Sharing::NONE, COLD),
-        );
+        let (mut with_others, mut alone) =
+            (mi300x(Active { device: 304, die: 38 }, sharing, COLD), mi300x(ALONE, Sharing::NONE, COLD));
         for line in 0..200 {
             let at = 10_000.0 * line as f64;
             assert!(with_others.load(at, line, false) >= alone.load(at, line, false), "line {line}");
@@ -491,7 +516,7 @@ mod tests {
     #[test]
     fn bandwidth_is_shared_by_those_who_work() {
         let stream = |active| {
-            let mut h = Hierarchy::new(DeviceModel::MI300X, active, Sharing::NONE, COLD);
+            let mut h = mi300x(active, Sharing::NONE, COLD);
             (0..1000).map(|line| h.load(0.0, line, false)).fold(0.0, f64::max) - 857.0
         };
         let (all, few) = (stream(Active { device: 304, die: 38 }), stream(ALONE));

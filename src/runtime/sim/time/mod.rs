@@ -2,13 +2,13 @@
 //!
 //! One compute unit is simulated in turns of four clk (`unit`), with the workgroups that it would get, as
 //! many at a time as fit. Waves execute when they issue, through the same executor as in run mode; costs come
-//! from rows of the instruction table (`costs`), from lanes' addresses (`banks`, `lanes`) and from caches
-//! over addresses that do not depend on the process (`hierarchy`, `places`). Resources that compute units
-//! share are divided among them; how much of what they load is the same is sampled beforehand (`share`). The
-//! result is scaled to the device (`report`).
+//! from rows of the instruction table (`costs`), from lanes' addresses (`banks`, `lanes`) and from caches and
+//! translation (`hierarchy`, `translation`) over addresses that do not depend on the process (`places`).
+//! Resources that compute units share are divided among them; how much of what they load is the same is
+//! sampled beforehand (`share`). The result is scaled to the device (`report`).
 //!
 //! Every number of the model is in `parameters`, with its confidence and its source. The model leaves out
-//! address translation, clocks that fall under load, and queues between L2 and memory.
+//! queues and channels between L2 and memory; the clock is given, and does not follow the load.
 //!
 //! Memory afterwards: the simulated workgroups have run and written their results, the others have not.
 //!
@@ -66,6 +66,7 @@ mod resident;
 mod share;
 #[cfg(feature = "serde")]
 mod trace;
+mod translation;
 mod turn;
 mod unit;
 mod vector_path;
@@ -82,13 +83,13 @@ use super::start::{LaunchContext, Segments, occupancy};
 use hierarchy::{Active, Hierarchy, LaunchSurroundings};
 use unit::ComputeUnit;
 
-pub use crate::codegen::target::{Confidence, DeviceModel, DeviceParameter, ParameterValue};
+pub use crate::codegen::target::{ClockChoice, Confidence, DeviceModel, DeviceParameter, ParameterValue};
 pub use bound::{LoopBound, LoopNeed, Transfer};
 pub use hierarchy::{Sharing, Traffic};
 pub use record::{Pipe, Resource, Stall};
 pub use report::{
-    Doubt, Estimate, InstructionReport, LoopReport, MOST_LISTED, PipeReport, StallReport, TimeReport,
-    UnitReport,
+    ClockReport, Doubt, Estimate, InstructionReport, LoopReport, MOST_LISTED, PipeReport, StallReport,
+    TimeReport, UnitReport,
 };
 pub use unit::WaveTime;
 
@@ -97,9 +98,9 @@ pub use unit::WaveTime;
 pub struct TimeOptions {
     /// Whose numbers to use.
     pub device: &'static DeviceModel,
-    /// Clock in MHz for microseconds and rates, instead of the device's highest. Kernels with many matrix
-    /// instructions do not sustain that.
-    pub clock: Option<f64>,
+    /// Clock of the compute units: the one that the device sustains with busy matrix cores unless another one
+    /// is asked for.
+    pub clock: ClockChoice,
     /// Workgroups to simulate per place on the compute unit; the rest is extrapolated.
     pub rounds: u64,
     /// Issued instructions to keep for the trace and the page, at most [`MOST_EVENTS`].
@@ -107,15 +108,15 @@ pub struct TimeOptions {
 }
 
 impl TimeOptions {
-    /// Three rounds at the device's highest clock, and no trace.
+    /// Three rounds at the clock that the device sustains, and no trace.
     pub fn new(device: &'static DeviceModel) -> TimeOptions {
-        TimeOptions { device, clock: None, rounds: 3, events: 0 }
+        TimeOptions { device, clock: ClockChoice::Sustained, rounds: 3, events: 0 }
     }
 
     /// The same at another clock.
     #[must_use]
-    pub fn clock(mut self, megahertz: f64) -> TimeOptions {
-        self.clock = Some(megahertz);
+    pub fn clock(mut self, clock: impl Into<ClockChoice>) -> TimeOptions {
+        self.clock = clock.into();
         self
     }
 
@@ -135,7 +136,7 @@ impl TimeOptions {
 
     /// The clock that is estimated for.
     fn megahertz(&self) -> f64 {
-        self.clock.unwrap_or_else(|| self.device.get(DeviceParameter::Clock))
+        self.clock.megahertz(self.device)
     }
 
     /// A reason why nothing can be estimated with them for a simulator of `target`.
@@ -144,7 +145,8 @@ impl TimeOptions {
         if device.target != target {
             return Err(format!("a {} is a {}, not a {target}", device.name, device.target));
         }
-        if self.clock.is_some_and(|clock| !(clock.is_finite() && clock > 0.0)) {
+        let clock = self.megahertz();
+        if !(clock.is_finite() && clock > 0.0) {
             return Err("the clock must be positive".to_owned());
         }
         Ok(())
@@ -212,8 +214,8 @@ pub(super) fn time(
     }
     let costs = costs::costs(launch.program, device, |step| module.instruction(kernel, step));
     let spread = WorkgroupSpread::new(device, launch.workgroups());
-    let sharing = share::sample(&launch, &costs, &spread);
-    let around = LaunchSurroundings { clock: options.megahertz(), bytes: launch.bytes_of_memories() };
+    let share::LaunchSample { sharing, bytes_read } = share::sample(&launch, &costs, &spread);
+    let around = LaunchSurroundings { clock: options.megahertz(), bytes_read };
     let hierarchy = Hierarchy::new(device, spread.active, sharing, around);
     let mut unit = ComputeUnit::new(&launch, &costs, device, hierarchy, options.events.min(MOST_EVENTS));
     let simulated = spread.assigned.min(options.rounds.saturating_mul(resident)).max(1);

@@ -3,9 +3,12 @@
 //! same launch would take longer in one process than in another. Time mode therefore counts with places of
 //! its own: the memories that the arguments name, in their order, as if they were the first ones of a device.
 
-use super::super::execute::Footprint;
+use super::super::execute::{Footprint, MemorySpace};
 use super::super::memory::{ALIGNMENT, FIRST_ADDRESS, GUARD};
 use super::super::start::LaunchContext;
+
+/// Where private memory lies for the caches: an address range of its own.
+const PRIVATE_BASE: u64 = 1 << 60;
 
 /// A memory that lies elsewhere for the caches.
 #[derive(Copy, Clone)]
@@ -23,13 +26,13 @@ pub(super) struct ModelledPlaces {
 }
 
 impl ModelledPlaces {
-    /// Places of the memories that a launch sees. What no argument names follows in the order of addresses;
-    /// what belongs to the launch itself stays.
+    /// Places of the memories that a launch sees. The image of its code follows those that arguments name,
+    /// and what else there is in the order of addresses; what belongs to the launch itself stays.
     pub(super) fn of(launch: &LaunchContext<'_>) -> ModelledPlaces {
         let mut left: Vec<(u64, u64)> =
             launch.memory.extents().filter(|&(start, _)| start >= FIRST_ADDRESS).collect();
         let mut ordered = Vec::with_capacity(left.len());
-        for address in launch.argument_words() {
+        for address in launch.argument_words().chain([launch.program.address]) {
             let holds = |&(start, bytes): &(u64, u64)| address.wrapping_sub(start) < bytes;
             if let Some(at) = left.iter().position(holds) {
                 ordered.push(left.remove(at));
@@ -71,4 +74,13 @@ impl ModelledPlaces {
             *address = address.wrapping_add(near.by);
         }
     }
+}
+
+/// Private memory as it lies in device memory: dwords of the lanes side by side.
+pub(super) fn privatise(f: &mut Footprint, age: u64) {
+    for (lane, address) in f.address.iter_mut().enumerate() {
+        let (dword, byte) = (*address / 4, *address % 4);
+        *address = PRIVATE_BASE + (age << 32) + dword * 256 + 4 * lane as u64 + byte;
+    }
+    f.space = MemorySpace::Device;
 }

@@ -30,16 +30,19 @@ impl TimeReport {
         let [x, y, z] = self.grid;
         let items: u64 = self.block.iter().map(|&n| u64::from(n)).product();
         let (e, unit) = (&self.estimate, &self.unit);
+        let clock = &self.clock;
         writeln!(
             out,
-            "{} on {} at {:.0} MHz: {x} x {y} x {z} workgroups of {items}",
-            self.kernel, self.device, self.clock
+            "{} on {} at {:.0} MHz ({}): {x} x {y} x {z} workgroups of {items}",
+            self.kernel, self.device, clock.megahertz, clock.which
         )?;
         writeln!(
             out,
             "  estimate   {:.2} us, {:.2} us with launch; {:.1} Top/s, lanes {:.2} TB/s, HBM {:.2} TB/s",
             e.microseconds, e.microseconds_with_launch, e.tera_operations, e.bandwidth, e.memory_bandwidth
         )?;
+        let ([least, most], (other, which)) = (e.microseconds_at_other_clock, clock.other());
+        writeln!(out, "  other      {least:.2} to {most:.2} us at {other:.0} MHz ({which})")?;
         writeln!(
             out,
             "  unit       {} of its {} workgroups simulated, {} at a time (limited by {}), {} clk each",

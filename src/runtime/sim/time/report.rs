@@ -12,7 +12,9 @@ use super::hierarchy::{Sharing, Traffic};
 use super::record::{Busy, Counters, IssueEvent, Pipe, Record, Stall, Wait};
 use super::unit::{ComputeUnit, WaveTime};
 use super::{TimeOptions, WorkgroupSpread};
-use crate::codegen::target::{Confidence, DeviceModel, DeviceParameter, ParameterSet, SIMDS, TURN};
+use crate::codegen::target::{
+    ClockChoice, Confidence, DeviceModel, DeviceParameter, ParameterSet, SIMDS, TURN,
+};
 
 /// How long a launch takes, and why.
 #[derive(Clone, Debug)]
@@ -26,8 +28,8 @@ pub struct TimeReport {
     pub grid: [u32; 3],
     /// Work-items of a workgroup.
     pub block: [u32; 3],
-    /// Clock of microseconds and rates, in MHz.
-    pub clock: f64,
+    /// Clock of the compute units.
+    pub clock: ClockReport,
     /// Workgroups that a compute unit holds.
     pub workgroups_per_unit: u32,
     /// Waves that its fullest SIMD holds.
@@ -56,6 +58,45 @@ pub struct TimeReport {
     pub rests_on: Vec<Doubt>,
     #[cfg_attr(feature = "serde", serde(skip))]
     pub(super) timeline: Timeline,
+}
+
+/// The clock that was estimated for, beside those of the device.
+#[derive(Copy, Clone, PartialEq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct ClockReport {
+    /// MHz, which microseconds and rates follow from.
+    pub megahertz: f64,
+    /// Which it is: `sustained`, `greatest` or `given`.
+    pub which: &'static str,
+    /// What the device holds while its matrix cores are busy, MHz.
+    pub sustained: f64,
+    /// The greatest clock of its data sheet, MHz.
+    pub greatest: f64,
+}
+
+impl ClockReport {
+    fn of(options: &TimeOptions) -> ClockReport {
+        let megahertz = |clock: ClockChoice| clock.megahertz(options.device);
+        ClockReport {
+            megahertz: megahertz(options.clock),
+            which: options.clock.name(),
+            sustained: megahertz(ClockChoice::Sustained),
+            greatest: megahertz(ClockChoice::Greatest),
+        }
+    }
+
+    /// The clock of the device that it is not, in MHz: the greatest one, or the sustained one if this is any
+    /// other.
+    pub(super) fn other(&self) -> (f64, &'static str) {
+        let [sustained, greatest] = [ClockChoice::Sustained, ClockChoice::Greatest].map(ClockChoice::name);
+        if self.which == sustained { (self.greatest, greatest) } else { (self.sustained, sustained) }
+    }
+
+    /// Least and most microseconds at the other clock of what takes so many clk at this one.
+    fn at_other(&self, clk: f64) -> [f64; 2] {
+        let [same_time, same_clk] = [clk / self.megahertz, clk / self.other().0];
+        [same_time.min(same_clk), same_time.max(same_clk)]
+    }
 }
 
 /// Instructions that JSON and page list at most.
@@ -193,6 +234,10 @@ pub struct Estimate {
     pub microseconds: f64,
     /// With the launch.
     pub microseconds_with_launch: f64,
+    /// Microseconds without the launch that it takes at least and at most at the device's other clock, which
+    /// is the greatest one if this is for the sustained one, and otherwise that. The clk bound it: of loads
+    /// from below L2 they count more at a higher clock, and never fewer.
+    pub microseconds_at_other_clock: [f64; 2],
     /// Tera-operations per second of the launch, without its overhead.
     pub tera_operations: f64,
     /// Bytes that lanes load and store, in TB per second.
@@ -336,7 +381,7 @@ pub(super) fn report(
         kernel: about.kernel.to_owned(),
         grid: about.config.grid,
         block: about.config.block,
-        clock: about.options.megahertz(),
+        clock: ClockReport::of(about.options),
         workgroups_per_unit: resident,
         waves_per_simd: about.occupancy.waves_per_simd,
         limited_by: about.occupancy.limited_by.to_string(),
@@ -347,7 +392,7 @@ pub(super) fn report(
         instructions_left_out: instructions.len().saturating_sub(MOST_LISTED),
         instructions,
         estimate: estimate(about, &unit_report),
-        rests_on: doubts(used_parameters(&unit), device),
+        rests_on: doubts(used_parameters(&unit, about.options.clock), device),
         unit: unit_report,
         timeline: Timeline {
             events: unit.record.events,
@@ -374,9 +419,12 @@ fn stall_reports(record: &Record) -> [StallReport; Stall::ALL.len()] {
 }
 
 /// The parameters that what a compute unit did rests on.
-fn used_parameters(unit: &ComputeUnit<'_>) -> ParameterSet {
+fn used_parameters(unit: &ComputeUnit<'_>, clock: ClockChoice) -> ParameterSet {
     let mut used = unit.record.used;
     used.join(ALWAYS);
+    if clock == ClockChoice::Sustained {
+        used.mark(DeviceParameter::SustainedClock);
+    }
     used.join(unit.hierarchy.used);
     for (counters, cost) in unit.record.counters.iter().zip(unit.costs()) {
         if counters.issued > 0 {
@@ -463,6 +511,7 @@ fn estimate(about: &About<'_>, unit: &UnitReport) -> Estimate {
         rounds: about.workgroups as f64 / places as f64,
         clk: total,
         microseconds,
+        microseconds_at_other_clock: ClockReport::of(about.options).at_other(total),
         microseconds_with_launch: microseconds + about.options.device.get(DeviceParameter::LaunchOverhead),
         tera_operations: per_second(unit.operations as f64),
         bandwidth: per_second((unit.traffic.loaded + unit.traffic.stored) as f64),

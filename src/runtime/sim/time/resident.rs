@@ -106,6 +106,8 @@ pub(super) struct Simd {
     pub memory: u64,
     /// The wave that used the matrix core last.
     pub owner: u64,
+    /// The slot of the wave that wrote to LDS last.
+    pub writer: usize,
     /// When a buffer can be filled in a lost turn.
     pub refill: u64,
 }

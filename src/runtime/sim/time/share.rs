@@ -1,12 +1,15 @@
 //! How much of what compute units load is the same: the beginnings of workgroups that run at the same time,
 //! one of each compute unit, are executed without their stores, and the lines that they load are compared:
 //! those of two trips of a loop if there is one, since trips come in hundreds and what is before them once.
+//! This is done for the workgroups that run first, for those in the middle of the launch and for the last
+//! ones, as the order of workgroups need not go through the matrices evenly.
 //! What the workgroups of one compute unit share shows in its own caches.
 
 use crate::workers;
 
 use super::super::error::MemoryAccess;
 use super::super::execute::{ExecutionContext, Footprint, Lds, MemorySpace, WidenedCache, footprints, step};
+use super::super::program::OperandPlace;
 use super::super::start::LaunchContext;
 use super::super::wave::{Progress, Wave};
 use super::WorkgroupSpread;
@@ -24,34 +27,107 @@ const MOST_INSTRUCTIONS: u64 = 3000;
 /// How often a wave executes the same load: its beginning and two whole trips of a loop.
 const MOST_REPEATED: u8 = 3;
 
+/// What the sampled workgroups say about a launch.
+pub(super) struct LaunchSample {
+    /// How much of what compute units load is the same.
+    pub sharing: Sharing,
+    /// Bytes of the memories that the launch loads from.
+    pub bytes_read: u64,
+}
+
 /// Samples workgroups that run at the same time.
-pub(super) fn sample(launch: &LaunchContext<'_>, costs: &[StepCost], spread: &WorkgroupSpread) -> Sharing {
-    let all = launch.workgroups();
-    if all < 2 {
-        return Sharing::NONE;
-    }
-    let per_die = spread.units_per_die.min(MOST_WORKGROUPS);
-    let wanted: Vec<u64> = (0..per_die * spread.dies).take_while(|&w| w < all).collect();
-    let mut lines = vec![Vec::new(); wanted.len()];
-    workers::for_each(wanted.iter().zip(&mut lines), u64::MAX, |(&workgroup, lines)| {
-        *lines = look(launch, costs, workgroup);
+pub(super) fn sample(
+    launch: &LaunchContext<'_>,
+    costs: &[StepCost],
+    spread: &WorkgroupSpread,
+) -> LaunchSample {
+    let wanted = at_three_times(launch.workgroups(), spread);
+    let mut found = vec![SampledWorkgroup::default(); wanted.len()];
+    let memories = launch.memories();
+    workers::for_each(wanted.iter().zip(&mut found), u64::MAX, |(&(_, workgroup), found)| {
+        *found = look(launch, costs, workgroup, &memories);
     });
-    let mut dies: Vec<Vec<u64>> = vec![Vec::new(); spread.dies as usize];
-    for (workgroup, lines) in wanted.iter().zip(&lines) {
-        dies[(workgroup % spread.dies) as usize].extend(lines);
+    LaunchSample {
+        sharing: sharing(&wanted, &found, spread),
+        bytes_read: bytes_read(launch, costs, &memories, &found),
+    }
+}
+
+/// Workgroups that run at the same time at the beginning of a launch, in its middle and when all compute
+/// units have one for the last time: each with the number of that time.
+fn at_three_times(all: u64, spread: &WorkgroupSpread) -> Vec<(usize, u64)> {
+    let at_once = spread.dies * spread.units_per_die;
+    let last = (all / at_once).saturating_sub(1);
+    let mut rounds = vec![0, last / 2, last];
+    rounds.dedup();
+    let per_die = spread.units_per_die.min(MOST_WORKGROUPS);
+    let of_round = |(time, round): (usize, u64)| {
+        (0..per_die * spread.dies).map(move |place| (time, round * at_once + place))
+    };
+    rounds.into_iter().enumerate().flat_map(of_round).filter(|&(_, workgroup)| workgroup < all).collect()
+}
+
+/// What a workgroup has loaded.
+#[derive(Clone, Default)]
+struct SampledWorkgroup {
+    /// Distinct lines of its longest part.
+    lines: Vec<u64>,
+    /// Of each memory of the launch, whether it has loaded from it.
+    memories: Vec<bool>,
+    /// Of each step, whether a wave has loaded by it.
+    steps: Vec<bool>,
+}
+
+/// Bytes of the memories that are loaded from. If the code has loads that no sampled workgroup has come to,
+/// as after a long loop, and that address with other scalar registers than those seen, it is not known what
+/// they load, and all memories count.
+fn bytes_read(
+    launch: &LaunchContext<'_>,
+    costs: &[StepCost],
+    memories: &[(u64, u64)],
+    found: &[SampledWorkgroup],
+) -> u64 {
+    let is_scalar = |place: &&OperandPlace| matches!(place, OperandPlace::Scalar(_));
+    // The address of a buffer or of a memory, which stands in front of an offset.
+    let base = |step: usize| launch.program.steps[step].operands.iter().find(is_scalar).copied();
+    let is_seen = |step: usize| found.iter().any(|found| found.steps.get(step) == Some(&true));
+    let loading = || costs.iter().enumerate().filter(|(_, cost)| loads(cost)).map(|(step, _)| step);
+    let known: Vec<OperandPlace> = loading().filter(|&step| is_seen(step)).filter_map(base).collect();
+    let knows_all =
+        loading().all(|step| is_seen(step) || base(step).is_some_and(|base| known.contains(&base)));
+    let is_read = |memory: usize| found.iter().any(|found| found.memories.get(memory) == Some(&true));
+    let counted = memories.iter().enumerate().filter(|&(memory, _)| !knows_all || is_read(memory));
+    counted.map(|(_, &(_, bytes))| bytes).sum()
+}
+
+/// True if the vector memory instruction brings something from memory.
+fn loads(cost: &StepCost) -> bool {
+    use VectorKind::{Atomic, Load, LoadToLds};
+    matches!(cost.instruction.kind, CostKind::Vector { kind: Load | LoadToLds | Atomic, .. })
+}
+
+/// How much of what the workgroups `wanted` have loaded is the same.
+fn sharing(wanted: &[(usize, u64)], found: &[SampledWorkgroup], spread: &WorkgroupSpread) -> Sharing {
+    // Lines that compute units load, that dies do, and that the device does.
+    let mut loaded = [0, 0, 0];
+    let mut left = wanted.iter().zip(found).peekable();
+    while let Some(&(&(time, _), _)) = left.peek() {
+        let mut dies: Vec<Vec<u64>> = vec![Vec::new(); spread.dies as usize];
+        while let Some((&(_, workgroup), found)) = left.next_if(|&(&(other, _), _)| other == time) {
+            dies[(workgroup % spread.dies) as usize].extend(&found.lines);
+        }
+        let mut device = Vec::new();
+        for die in &mut dies {
+            loaded[0] += die.len();
+            distinct(die);
+            device.extend_from_slice(die);
+        }
+        loaded[1] += device.len();
+        distinct(&mut device);
+        loaded[2] += device.len();
     }
     let ratio = |parts: usize, whole: usize| if parts == 0 { 1.0 } else { whole as f64 / parts as f64 };
-    let mut device = Vec::new();
-    let (mut parts, mut whole) = (0, 0);
-    for die in &mut dies {
-        parts += die.len();
-        distinct(die);
-        whole += die.len();
-        device.extend_from_slice(die);
-    }
-    let of_dies = device.len();
-    distinct(&mut device);
-    Sharing { die: ratio(parts, whole), device: ratio(of_dies, device.len()) }
+    Sharing { die: ratio(loaded[0], loaded[1]), device: ratio(loaded[1], loaded[2]) }
 }
 
 fn distinct(lines: &mut Vec<u64>) {
@@ -59,8 +135,13 @@ fn distinct(lines: &mut Vec<u64>) {
     lines.dedup();
 }
 
-/// Distinct lines that the beginning of a workgroup loads. Any fault ends it: the timed run will report it.
-fn look(launch: &LaunchContext<'_>, costs: &[StepCost], workgroup: u64) -> Vec<u64> {
+/// What the beginning of a workgroup loads. Any fault ends it: the timed run will report it.
+fn look(
+    launch: &LaunchContext<'_>,
+    costs: &[StepCost],
+    workgroup: u64,
+    memories: &[(u64, u64)],
+) -> SampledWorkgroup {
     let ids = launch.coordinates(workgroup);
     let mut lds = Lds::default();
     lds.reset(launch.lds_bytes);
@@ -95,7 +176,9 @@ fn look(launch: &LaunchContext<'_>, costs: &[StepCost], workgroup: u64) -> Vec<u
             break;
         }
     }
-    lines.of_the_longest_part()
+    let steps = (0..costs.len()).map(|step| executions.iter().any(|wave| wave[step] > 0)).collect();
+    let memories = memories.iter().map(|&memory| lines.touch(memory)).collect();
+    SampledWorkgroup { lines: lines.of_the_longest_part(), memories, steps }
 }
 
 /// Lines that a workgroup loads.
@@ -111,6 +194,12 @@ struct SampledLines {
 impl SampledLines {
     fn suffice(&self) -> bool {
         self.first.len().max(self.again.len()) >= MOST_LINES
+    }
+
+    /// True if some of them belong to a memory.
+    fn touch(&self, (start, bytes): (u64, u64)) -> bool {
+        let own = start / SHARED_LINE..=(start + bytes.max(1) - 1) / SHARED_LINE;
+        self.first.iter().chain(&self.again).any(|line| own.contains(line))
     }
 
     /// A loop stands for the time that it takes, however little of it is sampled.

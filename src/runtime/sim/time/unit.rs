@@ -26,16 +26,13 @@ use super::costs::StepCost;
 use super::counters::{AnyOrder, InOrder};
 use super::hierarchy::{Hierarchy, OnTheWay};
 use super::lds_path::LdsPath;
-use super::places::ModelledPlaces;
+use super::places::{ModelledPlaces, privatise};
 use super::record::{IssueEvent, LoopBranch, Pipe, Record, Stall, Wait};
 use super::resident::{NEVER, PendingResult, ResidentGroup, Simd, WaveSlot};
 use super::turn::{Delay, IssuedStep, Turn, dependency};
 use super::vector_path::VectorPath;
 use crate::codegen::target::whole;
 use crate::codegen::target::{CostKind, IssueClass, LdsKind, VectorKind};
-
-/// Where private memory lies for the caches: an address range of its own.
-const PRIVATE_BASE: u64 = 1 << 60;
 
 /// Instructions after which the clock of the host is read.
 const WATCH: u64 = 1 << 14;
@@ -659,7 +656,24 @@ impl<'a> ComputeUnit<'a> {
         let unit = 2 * LDS_PAIR[simd] + usize::from(kind == LdsKind::Write);
         self.record.busy(issued.busy(Pipe::Lds, unit, whole(access.start)..whole(access.end)));
         self.record.busy_clk[Pipe::LdsBanks as usize] += access.banks;
+        if let Some(other) = access.shares_bus_with {
+            self.hold_writer(other, whole(access.end));
+        }
+        if kind == LdsKind::Write {
+            self.simds[simd].writer = slot;
+        }
         whole(access.held)
+    }
+
+    /// The wave that a SIMD writes to LDS for goes on then at the earliest.
+    fn hold_writer(&mut self, simd: usize, until: u64) {
+        let it = &mut self.slots[self.simds[simd].writer];
+        let until = until.next_multiple_of(TURN);
+        if it.ready < until {
+            let (wave, step, start) = (it.age as u32, it.wave.pc as u32, it.ready);
+            self.record.wait(Wait { wave, step, start, end: until, stall: Stall::PipeStalled });
+            it.ready = until;
+        }
     }
 
     /// An instruction is about to go through the path to vector memory, or through that and LDS.
@@ -776,13 +790,4 @@ impl<'a> ComputeUnit<'a> {
         self.free_slots.append(&mut ended.slots);
         self.free_groups.push(group);
     }
-}
-
-/// Private memory as it lies in device memory: dwords of the lanes side by side.
-fn privatise(f: &mut Footprint, age: u64) {
-    for (lane, address) in f.address.iter_mut().enumerate() {
-        let (dword, byte) = (*address / 4, *address % 4);
-        *address = PRIVATE_BASE + (age << 32) + dword * 256 + 4 * lane as u64 + byte;
-    }
-    f.space = MemorySpace::Device;
 }
