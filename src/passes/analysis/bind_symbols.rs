@@ -141,9 +141,9 @@ impl WrittenKernel<'_, '_, '_> {
 
     /// Scalars, and what the kernel itself sets, that the iterations of loops may depend on.
     fn symbols_of_iterations(&self, scalars: &Query<(&Op, &ValueType, &Name)>) -> SmallVec<[Symbol; 4]> {
-        let set = self.order.iter().filter_map(|&node| match *self.nodes.get(node).ok()?.0 {
-            Op::SetSymbol(symbol) => Some(symbol),
-            _ => None,
+        let set = self.order.iter().filter_map(|&node| {
+            let Op::SetSymbol(symbol) = *self.nodes.get(node).ok()?.0 else { return None };
+            Some(symbol)
         });
         scalars
             .iter()

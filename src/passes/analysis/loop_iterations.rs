@@ -165,14 +165,17 @@ impl Chosen<'_, '_> {
     }
 }
 
-/// Start, end, and for steps of more than a tile the first tile and the step: as much of `count` iterations
+/// Start, end, and for steps of more than a tile the first tile and the step.
+type IterationLimits = (Expr, Expr, Option<(Expr, u32)>);
+
+/// The limits of a loop: as much of `count` iterations
 /// from `first` on as a dimension of so many elements has.
 fn limits(
     arena: &mut ExprArena,
     (size, tile): (Expr, u32),
     (first, count): (Expr, Expr),
     (step, steps): (Expr, u32),
-) -> Result<(Expr, Expr, Option<(Expr, u32)>), ExprError> {
+) -> Result<IterationLimits, ExprError> {
     let tile = arena.int(i64::from(tile));
     let total = arena.ceil_div(size, tile)?;
     let end = arena.add(first, count)?;

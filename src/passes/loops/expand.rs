@@ -328,9 +328,10 @@ impl Expander {
     ) -> PassResult {
         let before = self.carried_before(world, region, logical.node, logical.op)?;
         self.begin(logical.node);
-        let owner = match logical.op {
-            Op::LoopResult(_) => Some(self.copies.of(logical.operands.at(0)?, 0)),
-            _ => None,
+        let owner = if let Op::LoopResult(_) = logical.op {
+            Some(self.copies.of(logical.operands.at(0)?, 0))
+        } else {
+            None
         };
         let values = (0..self.replicas(logical.node)).map(|replica| match owner {
             Some(owner) => (Op::LoopResult(before + replica), Operands(smallvec![owner])),

@@ -186,7 +186,19 @@ impl<'a> TripOrder<'a> {
                         memory.changes_lds(&mut self.graph, number);
                     }
                 }
-                _ => {}
+                // Moves between lanes take the way of LDS and touch none of it.
+                CostKind::Lds { kind: LdsKind::Permute, .. }
+                | CostKind::Valu { .. }
+                | CostKind::Matrix { .. }
+                | CostKind::Scalar
+                | CostKind::ScalarMemory
+                | CostKind::Branch
+                | CostKind::Nop { .. }
+                | CostKind::Sleep { .. }
+                | CostKind::Wait { .. }
+                | CostKind::Barrier
+                | CostKind::Priority { .. }
+                | CostKind::End => {}
             }
         }
     }

@@ -65,10 +65,7 @@ impl UnitWork {
 
     /// Clk from when its result may be accumulated on to when others may read it.
     fn late(&self) -> u64 {
-        match self {
-            UnitWork::Matrix(MatrixWork { results, .. }) => results[1] - results[0],
-            _ => 0,
-        }
+        if let UnitWork::Matrix(MatrixWork { results, .. }) = self { results[1] - results[0] } else { 0 }
     }
 }
 

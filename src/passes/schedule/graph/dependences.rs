@@ -240,7 +240,7 @@ fn loop_dependences(
         } else {
             finder.memory(memory, &groups);
         }
-        finder.to_next_trip(memory, &groups);
+        finder.find_next_trips(memory, &groups);
     }
     Ok(finder.finish(body, buffers))
 }
@@ -523,7 +523,7 @@ impl<'a> Finder<'a> {
     }
 
     /// Keeps the accesses of one memory in order from one iteration to the next.
-    fn to_next_trip(&mut self, memory: Entity, groups: &[AccessGroup]) {
+    fn find_next_trips(&mut self, memory: Entity, groups: &[AccessGroup]) {
         match groups {
             [first, .., last] if first.ahead.is_none() => {
                 self.between(memory, last, first, 1);
