@@ -593,6 +593,12 @@ pub(crate) struct Settled;
 #[component(storage = "SparseSet")]
 pub(crate) struct EnteredInOrder;
 
+/// On a loop with [`Staggered`]: so many loads may be under way when waves enter it, because its own waits are
+/// for them.
+#[derive(Component, Copy, Clone, PartialEq, Eq, Debug)]
+#[component(storage = "SparseSet")]
+pub(crate) struct EnteredWithLoads(pub u32);
+
 /// On a product: those of its operands, by number, that may bring what changes the sum from beyond the end of
 /// the dimension that is summed over. The first two are the factors, the others their scales.
 #[derive(Component, Clone, PartialEq, Eq, Debug)]

@@ -422,3 +422,20 @@ fn the_cache_tells_schedules_apart() {
     }
     assert_eq!(kernel.compile(&with_priority(2)).expect("it compiles").code(), codes[all.len() - 1]);
 }
+
+/// Waves of a ping-pong wait for the tiles of the first trip before they enter the loop, and not for those of the
+/// second one, for which the loop waits itself.
+#[test]
+fn waves_enter_a_ping_pong_with_later_tiles_under_way() {
+    let kernel = Gemm::any_shape().waves(Waves::new(2, 4)).kernel().expect("a kernel");
+    let options = Options::new(Target::GFX950).schedule(Schedule::PingPong);
+    let options = tiles::options(options, [[256, 256, 320], [256, 256, 64]], false);
+    let executable = verified(&kernel, &options);
+    let text = executable.assembly().expect("assembly");
+    let (entry, _) = text.split_once("s_barrier").expect("a barrier");
+    let loads = entry.lines().filter(|line| line.contains("buffer_load") && line.contains(" lds")).count();
+    assert_eq!(loads, 16, "two tiles of both factors: {entry}");
+    let wait = entry.lines().rev().find(|line| line.contains("s_waitcnt")).unwrap_or_default();
+    assert_eq!(wait.trim(), "s_waitcnt vmcnt(8)", "{entry}");
+    assert_eq!(executable.report().schedule_applied, "pingpong");
+}

@@ -18,7 +18,8 @@
 //! schedule counts barriers for both halves and proves every pair of accesses ordered, or names the two that
 //! are not (`schedule/judge/wave_groups`). Such a loop is [`Settled`] if its accesses are over when its
 //! waves meet after it, and [`EnteredInOrder`] if those in front of it are over in time without another
-//! barrier; this pass puts none there then. Barriers between the prologue, the loop and the epilogue of a
+//! barrier; this pass puts none there then. One that is [`EnteredWithLoads`] waits by itself for loads of later trips:
+//! waves that enter it wait for the others alone. Barriers between the prologue, the loop and the epilogue of a
 //! pipeline know whole buffers alone, and not their parts.
 //!
 //! Each barrier says which access waits for which one of all waves ([`OrderedAccesses`]): the reason why it
@@ -41,7 +42,8 @@ use crate::ir::op::OpClass;
 use crate::ir::types::AddressSpace;
 use crate::passes::PassResult;
 use crate::passes::facts::{
-    EnteredInOrder, Geometry, LdsBuffer, LogicalBody, OrderedAccesses, Settled, Staggered, Synchronised,
+    EnteredInOrder, EnteredWithLoads, Geometry, LdsBuffer, LogicalBody, OrderedAccesses, Settled, Staggered,
+    Synchronised,
 };
 use crate::passes::loops::expand::{Base, Expansion};
 
@@ -256,6 +258,7 @@ pub(crate) fn place_barriers(
 pub(crate) struct WalkedLoop {
     staggered: Has<Staggered>,
     entered_in_order: Has<EnteredInOrder>,
+    entered_with_loads: Option<&'static EnteredWithLoads>,
     settled: Has<Settled>,
     unrolled: Option<&'static Unrolled>,
 }
@@ -482,9 +485,14 @@ struct Placer<'w, 's> {
 impl Placer<'_, '_> {
     /// A barrier before a node, which all waves reach after another one.
     fn barrier(&mut self, before: Entity, after: Option<Entity>) -> Result<Entity, Diagnostic> {
+        self.barrier_of(Op::Barrier, before, after)
+    }
+
+    /// The same by an operation of this kind.
+    fn barrier_of(&mut self, op: Op, before: Entity, after: Option<Entity>) -> Result<Entity, Diagnostic> {
         let origin = *self.found.nodes.get(before)?.2;
         let later = self.found.expansions.get(before).ok().map(|expansion| expansion.logical);
-        let bundle = NodeBundle::effect(Op::Barrier, origin);
+        let bundle = NodeBundle::effect(op, origin);
         let barrier = match (later, after) {
             (Some(later), Some(earlier)) => self.commands.spawn((bundle, OrderedAccesses { later, earlier })),
             _ => self.commands.spawn(bundle),
@@ -493,6 +501,32 @@ impl Placer<'_, '_> {
         self.new.insert(barrier);
         self.placed += 1;
         Ok(barrier)
+    }
+
+    /// What waves do in front of a loop that keeps its accesses in order by itself: they meet once they are done
+    /// with everything, or with everything but loads straight into LDS for which the loop waits.
+    fn enter_settled(
+        &mut self,
+        node: Entity,
+        touched: &TouchedLds,
+    ) -> Result<SmallVec<[Entity; 2]>, Diagnostic> {
+        let is_load = |area: &Area| Ok::<bool, Diagnostic>(self.found.op(area.accessed_by)?.copies());
+        let mut only_loads = touched.read.0.is_empty();
+        for area in &touched.written.0 {
+            only_loads &= is_load(area)?;
+        }
+        let left = self.found.loops.get(node)?.entered_with_loads.filter(|_| only_loads);
+        match left.and_then(|left| u8::try_from(left.0).ok()) {
+            Some(left) => {
+                let origin = *self.found.nodes.get(node)?.2;
+                let wait = NodeBundle::effect(Op::Control(Control::WaitForLoads(left)), origin);
+                let wait = self.commands.spawn(wait).id();
+                self.others.insert(wait);
+                let meet = Op::Control(Control::WorkgroupBarrier);
+                Ok([wait, self.barrier_of(meet, node, touched.any())?].into_iter().collect())
+            }
+            None => Ok([self.barrier(node, touched.any())?].into_iter().collect()),
+        }
     }
 
     fn region(&mut self, region: Entity, touched: &mut TouchedLds) -> PassResult {
@@ -531,7 +565,8 @@ impl Placer<'_, '_> {
                     if is_open {
                         // In front of the barriers that put the waves out of step.
                         let controls = self.controls_before(&body[..at])?;
-                        new.push((at - controls, self.barrier(node, touched.any())?));
+                        let entry = self.enter_settled(node, touched)?;
+                        new.extend(entry.into_iter().map(|own| (at - controls, own)));
                         touched.clear();
                     }
                     self.note_accesses(node, touched)?;

@@ -4,7 +4,7 @@ use smallvec::SmallVec;
 
 use super::{Attach, Parsed, Parser, Printed, attach, put};
 use crate::ir::expr::Symbol;
-use crate::ir::facts::{ScheduledLoops, Staggered};
+use crate::ir::facts::{EnteredWithLoads, ScheduledLoops, Staggered};
 use crate::ir::node::{Drain, Pipelined, Trip, Unrolled};
 use crate::ir::text::lex::Token;
 
@@ -74,6 +74,16 @@ pub(super) fn read_staggered(parser: &mut Parser<'_>) -> Parsed<Attach> {
         }
     }
     attach(Staggered(offsets))
+}
+
+/// How many loads may be under way when waves enter a loop.
+pub(super) fn print_entered_with_loads(place: Printed<'_>, out: &mut String) -> Option<()> {
+    put!(out, "{}", place.get::<EnteredWithLoads>()?.0);
+    Some(())
+}
+
+pub(super) fn read_entered_with_loads(parser: &mut Parser<'_>) -> Parsed<Attach> {
+    attach(EnteredWithLoads(parser.number()?))
 }
 
 /// The schedule that was applied, and why it is not the one asked for.

@@ -126,6 +126,13 @@ const ROWS: &[AttributeRow] = &[
         |_| attach(EnteredInOrder),
         same::<EnteredInOrder>,
     ),
+    row(
+        "entered_with_loads",
+        AttributePosition::After,
+        loops::print_entered_with_loads,
+        loops::read_entered_with_loads,
+        same::<EnteredWithLoads>,
+    ),
     row("settled", AttributePosition::After, flag::<Settled>, |_| attach(Settled), same::<Settled>),
     row("placement", AttributePosition::Below, placement::print, placement::read, same::<Placement>),
     row("bounds", AttributePosition::Below, access::print_bounds, access::read_bounds, same::<Bounds>),

@@ -1,16 +1,24 @@
-//! What is read of LDS right in front of a loop whose waves do not run in step.
+//! What is still under way when waves enter a loop that keeps its accesses of LDS in order by itself.
 //!
-//! The loop's first trip may overwrite it. A barrier in front of the loop would wait for these reads; but the
-//! loop waits for them, too, where it uses their values, and if its own barriers stand between that and the
-//! first write, they are enough.
+//! Its first trip may overwrite what is read of LDS right in front of it. A barrier there would wait for these
+//! reads; but the loop waits for them, too, where it uses their values, and if its own barriers stand between
+//! that and the first write, they are enough.
+//!
+//! Loads straight into LDS in front of it are those of the trips that a pipeline leaves out. If they are issued
+//! in the order of the loop, its own waits are for all that a trip leaves under way, and a barrier in front of
+//! it has to wait for the others alone: for the tile of the first trip, and not for those after it.
 
 use bevy_ecs::prelude::*;
 
+use super::in_flight::{AccessCounter, counter_of};
 use super::trip_barriers::WaveGroup;
+use crate::ir::control::MAX_LOADS;
 use crate::ir::node::*;
 use crate::ir::node_map::NodeMap;
 use crate::ir::nodes::Bug;
-use crate::ir::op::OpClass;
+use crate::ir::op::{OpClass, OpUnit};
+use crate::ir::walk;
+use crate::passes::loops::expand::{Base, Expansion};
 use crate::passes::schedule::graph::view::SchedulerView;
 
 /// True if something is read of LDS after the last fence in front of the loop `node`, which follows these
@@ -87,4 +95,76 @@ fn first_trip(view: SchedulerView, node: Entity, reads: &mut [EarlyRead]) -> Res
         }
     }
     Ok(())
+}
+
+/// How many loads may be under way when waves enter the loop `node`: as many as a trip leaves, if the last ones in
+/// front of it are those that the trips before the first one would have issued, and nothing else has accessed
+/// LDS since the last fence.
+///
+/// # Errors
+/// A kernel that is broken.
+pub(super) fn loads_under_way(view: SchedulerView, node: Entity) -> Result<Option<u32>, Bug> {
+    let Some(region) = walk::region_of(view.world, view.root, node) else { return Ok(None) };
+    let (loads, left) = loads_of_a_trip(view, node)?;
+    if loads.is_empty() || left == 0 {
+        return Ok(None);
+    }
+    let per_trip = view.world.get::<Unrolled>(node).map_or(1, |unrolled| i64::from(unrolled.0));
+    let before = view.body(region)?.iter().take_while(|&&other| other != node);
+    let before: Vec<Entity> = before.copied().collect();
+    // The last load that waves have issued comes first.
+    let mut matched = 0;
+    for &other in before.iter().rev() {
+        let seen = view.node(other)?;
+        let row = seen.op.row();
+        if *seen.op == Op::Barrier || row.class == OpClass::Region {
+            break;
+        }
+        if row.unit != OpUnit::Memory {
+            continue;
+        }
+        if counter_of(view.buffer_of(&seen)?, row.memory) != AccessCounter::Loads {
+            return Ok(None);
+        }
+        if matched < left {
+            let (trips, at) = (matched as usize / loads.len(), matched as usize % loads.len());
+            let expected = loads[loads.len() - 1 - at];
+            let iteration = i64::from(expected.iteration.ahead) - per_trip * (trips as i64 + 1);
+            let own = seen.piece(other);
+            let is_same = (own.logical, own.replica, own.slice)
+                == (expected.logical, expected.replica, expected.slice)
+                && own.iteration.base == Base::Start
+                && i64::from(own.iteration.ahead) == iteration;
+            if !is_same {
+                return Ok(None);
+            }
+            matched += 1;
+        }
+    }
+    Ok((matched == left && i64::from(left) <= MAX_LOADS).then_some(left))
+}
+
+/// The loads of a trip in their order, and how many of them are under way when it ends.
+fn loads_of_a_trip(view: SchedulerView, node: Entity) -> Result<(Vec<Expansion>, u32), Bug> {
+    let mut loads = Vec::new();
+    // Without a wait none is known to be over.
+    let mut left = None;
+    for &inner in view.body(node)? {
+        let seen = view.node(inner)?;
+        let row = seen.op.row();
+        match *seen.op {
+            Op::Barrier => left = Some(0),
+            Op::Control(Control::WaitForLoads(most)) => {
+                left = Some(left.map_or(u32::from(most), |left: u32| left.min(most.into())));
+            }
+            _ if row.unit == OpUnit::Memory
+                && counter_of(view.buffer_of(&seen)?, row.memory) == AccessCounter::Loads =>
+            {
+                loads.push(seen.piece(inner));
+                left = left.map(|left| left + 1);
+            }
+            _ => {}
+        }
+    }
+    Ok((loads, left.unwrap_or(0)))
 }

@@ -37,7 +37,7 @@ const OPEN: u32 = u32::MAX / 2;
 
 /// What counts an access while it is under way.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-enum AccessCounter {
+pub(super) enum AccessCounter {
     /// vmcnt: loads from global memory, to registers or to LDS.
     Loads,
     /// lgkmcnt: accesses of LDS.
@@ -79,7 +79,7 @@ fn waited_for(control: Control) -> Option<(AccessCounter, u8)> {
 }
 
 /// What counts an access, of an LDS buffer if there is one.
-fn counter_of(buffer: Option<Entity>, memory: MemoryEffect) -> AccessCounter {
+pub(super) fn counter_of(buffer: Option<Entity>, memory: MemoryEffect) -> AccessCounter {
     match (buffer, memory) {
         (Some(_), MemoryEffect::Reads | MemoryEffect::Writes | MemoryEffect::Updates) => {
             AccessCounter::Shared

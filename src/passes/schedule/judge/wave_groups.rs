@@ -14,7 +14,7 @@
 use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
 
-use super::entry::reads_are_over;
+use super::entry::{loads_under_way, reads_are_over};
 use super::trip_barriers::{AccessPair, TripOrder, WaveGroup, order};
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::mapping::Mapping;
@@ -22,7 +22,7 @@ use crate::ir::node::*;
 use crate::ir::nodes::Bug;
 use crate::ir::op::OpClass;
 use crate::ir::walk;
-pub(crate) use crate::passes::facts::{EnteredInOrder, Settled, Staggered};
+pub(crate) use crate::passes::facts::{EnteredInOrder, EnteredWithLoads, Settled, Staggered};
 use crate::passes::schedule::graph::view::{SchedulerView, Scheduling};
 use crate::passes::schedule::graph::words::{describe, place};
 
@@ -67,22 +67,27 @@ fn keep_own_barriers(kernel: &mut Scheduling) -> Result<(), Bug> {
         }
         if own && known && !holds_loop(view, region)? {
             let found = order(view, region, &in_step)?;
-            mark(kernel.world, region, found, &in_step);
+            mark(kernel, region, found, &in_step)?;
         }
     }
     Ok(())
 }
 
 /// Marks a loop whose own barriers keep all accesses of LDS in order.
-fn mark(world: &mut World, node: Entity, found: TripOrder, groups: &[WaveGroup]) {
+fn mark(kernel: &mut Scheduling, node: Entity, found: TripOrder, groups: &[WaveGroup]) -> Result<(), Bug> {
     if let TripOrder::Unordered(_) = found {
-        return;
+        return Ok(());
     }
-    let mut node = world.entity_mut(node);
+    let under_way = loads_under_way(kernel.view(), node)?;
+    let mut node = kernel.world.entity_mut(node);
     node.insert(Staggered(groups.iter().map(|group| group.late).collect()));
     if found == TripOrder::Settled {
         node.insert(Settled);
     }
+    if let Some(loads) = under_way {
+        node.insert(EnteredWithLoads(loads));
+    }
+    Ok(())
 }
 
 /// True if conditional barriers in front of `node`, in its region, put its waves out of step.
@@ -158,7 +163,9 @@ fn check_region(kernel: &mut Scheduling, region: Entity) -> Result<Option<Diagno
     for node in entered {
         kernel.world.entity_mut(node).insert(EnteredInOrder);
     }
-    staggered.into_iter().for_each(|(node, found, groups)| mark(kernel.world, node, found, &groups));
+    for (node, found, groups) in staggered {
+        mark(kernel, node, found, &groups)?;
+    }
     Ok(None)
 }
 

@@ -97,7 +97,7 @@ pub fn schedule_of_whole_tiles(roles: &Roles<'_>, cut: &Cut) -> Result<WaveSched
         let second = s.cluster((mma_1, fixed));
         s.reorder_graph(kernel, (read, first, load, second));
         s.insert_at_end(kernel, barrier);
-        s.insert_before(kernel, Directive::SharedMemoryBarrier);
+        // In front of the loop the compiler lets waves meet, once the tiles of the first trip are there.
         s.stagger(kernel);
     })
 }
