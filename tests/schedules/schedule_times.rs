@@ -43,13 +43,13 @@ fn large_tiles_keep_the_matrix_cores_busy_on_a_full_device() {
 }
 
 /// Most of the factors of so large a product come from memory. With everything, from the first wave to the
-/// last result, MI300X keeps its matrix cores busy for 95 % of the rounds that 1024 workgroups take; MI355X
-/// has too few bytes on their way from memory for that (docs/schedules.md).
+/// last result, MI300X keeps its matrix cores busy for 95 % of the rounds that 1024 workgroups take, and MI355X
+/// for 93 % (docs/schedules.md).
 #[test]
 fn the_largest_products_are_bound_by_matrix_cores_or_memory() {
     for (device, schedule, matrix, steady, whole) in [
         (DeviceModel::MI300X, Schedule::Quadrants, 4096.0, 0.99, 0.95),
-        (DeviceModel::MI355X, Schedule::PingPong, 2048.0, 0.89, 0.81),
+        (DeviceModel::MI355X, Schedule::PingPong, 2048.0, 0.98, 0.92),
     ] {
         let (edge, tile) = (8192, [256, 256, 64]);
         let kernel = Gemm::any_shape().waves(Waves::new(2, 4)).output(F16).kernel().expect("a valid kernel");
