@@ -43,13 +43,13 @@ fn large_tiles_keep_the_matrix_cores_busy_on_a_full_device() {
 }
 
 /// Most of the factors of so large a product come from memory. With everything, from the first wave to the
-/// last result, MI300X keeps its matrix cores busy for 95 % of the rounds that 1024 workgroups take; MI355X
-/// has too few bytes on their way from memory for that (docs/schedules.md).
+/// last result, MI300X keeps its matrix cores busy for 95 % of the rounds that 1024 workgroups take, and
+/// MI355X for 93 % (docs/schedules.md).
 #[test]
 fn the_largest_products_are_bound_by_matrix_cores_or_memory() {
     for (device, schedule, matrix, steady, whole) in [
         (DeviceModel::MI300X, Schedule::Quadrants, 4096.0, 0.99, 0.95),
-        (DeviceModel::MI355X, Schedule::PingPong, 2048.0, 0.89, 0.81),
+        (DeviceModel::MI355X, Schedule::PingPong, 2048.0, 0.98, 0.92),
     ] {
         let (edge, tile) = (8192, [256, 256, 64]);
         let kernel = Gemm::any_shape().waves(Waves::new(2, 4)).output(F16).kernel().expect("a valid kernel");
@@ -82,13 +82,14 @@ fn ping_pong_is_the_fastest_on_a_full_device() {
     assert!(none >= prefetch && prefetch > ping_pong, "{none}, {prefetch} and {ping_pong} clk");
 }
 
-/// A trip of small tiles is about as long as a load takes, which is enough where loads have a whole one.
+/// A trip of small tiles is about as long as a load takes, which is enough where loads have a whole one. At
+/// the sustained clock, and with L2's rate for lines that compute units share, the smallest ones gain little.
 #[test]
 fn small_tiles_gain_by_taking_turns() {
-    for (tile, [m, n]) in [([128, 128, 32], [2048, 2432]), ([64, 64, 64], [1024, 1216])] {
+    for (tile, [m, n], most) in [([128, 128, 32], [2048, 2432], 0.8), ([64, 64, 64], [1024, 1216], 0.96)] {
         let [prefetch, ping_pong] = [Schedule::Prefetch, Schedule::PingPong]
             .map(|schedule| steady(DeviceModel::MI300X, tile, schedule, [m, n]));
-        assert!(ping_pong < 0.8 * prefetch, "{tile:?}: {ping_pong} and {prefetch} clk");
+        assert!(ping_pong < most * prefetch, "{tile:?}: {ping_pong} and {prefetch} clk");
     }
 }
 

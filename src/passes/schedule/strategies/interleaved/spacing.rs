@@ -126,7 +126,8 @@ impl Paces {
             write: products(in_lds(written, DeviceParameter::LdsPortWrite)),
             load: products(CLK_PER_LOAD * waves / target.simds_per_compute_unit.max(1)),
             latency: products(of(DeviceParameter::LdsLatencyQueued)),
-            loaded_latency: products(of(DeviceParameter::MemoryLatencyLoaded)),
+            // At the greatest clock, at which it is the most clk.
+            loaded_latency: products(device.value(DeviceParameter::MemoryLatencyLoaded).value as u32),
         })
     }
 

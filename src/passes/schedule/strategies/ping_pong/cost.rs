@@ -90,7 +90,8 @@ impl LoopWork {
         let [reads, writes] = [reads, writes].map(of_half);
         let factor_reads = factor_reads.map(of_half);
         let global_latency = of(DeviceParameter::MemoryLatency);
-        let loaded_latency = of(DeviceParameter::MemoryLatencyLoaded);
+        // Loads are to be over in time at any clock: in clk they take longest at the greatest one.
+        let loaded_latency = device.value(DeviceParameter::MemoryLatencyLoaded).value as u32;
         let lds_latency = of(DeviceParameter::LdsLatencyQueued);
         Ok(LoopWork {
             compute,
