@@ -37,7 +37,7 @@ pub(super) struct LoopWork {
     direct_loads: u32,
     direct_load: u32,
     global_latency: u32,
-    /// Of a global load while all compute units load.
+    /// Of a global load while all compute units load, at the greatest clock, at which it is the most clk.
     loaded_latency: u32,
     lds_latency: u32,
 }
@@ -90,7 +90,6 @@ impl LoopWork {
         let [reads, writes] = [reads, writes].map(of_half);
         let factor_reads = factor_reads.map(of_half);
         let global_latency = of(DeviceParameter::MemoryLatency);
-        // Loads are to be over in time at any clock: in clk they take longest at the greatest one.
         let loaded_latency = device.value(DeviceParameter::MemoryLatencyLoaded).value as u32;
         let lds_latency = of(DeviceParameter::LdsLatencyQueued);
         Ok(LoopWork {
