@@ -593,8 +593,8 @@ pub(crate) struct Settled;
 #[component(storage = "SparseSet")]
 pub(crate) struct EnteredInOrder;
 
-/// On a loop with [`Staggered`]: so many loads may be under way when waves enter it, because its own waits are
-/// for them.
+/// On a loop with [`Staggered`]: so many loads may be under way when waves enter it, because its own waits
+/// are for them.
 #[derive(Component, Copy, Clone, PartialEq, Eq, Debug)]
 #[component(storage = "SparseSet")]
 pub(crate) struct EnteredWithLoads(pub u32);

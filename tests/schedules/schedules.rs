@@ -423,8 +423,8 @@ fn the_cache_tells_schedules_apart() {
     assert_eq!(kernel.compile(&with_priority(2)).expect("it compiles").code(), codes[all.len() - 1]);
 }
 
-/// Waves of a ping-pong wait for the tiles of the first trip before they enter the loop, and not for those of the
-/// second one, for which the loop waits itself.
+/// Waves of a ping-pong wait for the tiles of the first trip before they enter the loop, and not for those of
+/// the second one, for which the loop waits itself.
 #[test]
 fn waves_enter_a_ping_pong_with_later_tiles_under_way() {
     let kernel = Gemm::any_shape().waves(Waves::new(2, 4)).kernel().expect("a kernel");

@@ -1,6 +1,6 @@
-//! A wave that has its SIMD for itself, and the order in which it issues the instructions of a region soonest.
-//! Who knows the instructions, machine code or what nodes will become, says what each costs and which comes
-//! after which.
+//! A wave that has its SIMD for itself, and the order in which it issues the instructions of a region
+//! soonest. Who knows the instructions, machine code or what nodes will become, says what each costs and
+//! which comes after which.
 //!
 //! - `cost`, `wave`: what instructions take, and when a wave issues them
 //! - `order`: list scheduling of a region

@@ -1,5 +1,6 @@
 //! What nodes become, before loops are scheduled: the kernel is lowered as it was written, and each node gets
-//! the costs of its instructions and what they read. Schedules change the order of nodes and hardly what becomes of one.
+//! the costs of its instructions and what they read. Schedules change the order of nodes and hardly what
+//! becomes of one.
 
 use std::ops::Range;
 

@@ -16,11 +16,11 @@
 //!
 //! In a loop whose waves do not run in step, one half of them a barrier late, none may be added: there its
 //! schedule counts barriers for both halves and proves every pair of accesses ordered, or names the two that
-//! are not (`schedule/judge/wave_groups`). Such a loop is [`Settled`] if its accesses are over when its
-//! waves meet after it, and [`EnteredInOrder`] if those in front of it are over in time without another
-//! barrier; this pass puts none there then. One that is [`EnteredWithLoads`] waits by itself for loads of later trips:
-//! waves that enter it wait for the others alone. Barriers between the prologue, the loop and the epilogue of a
-//! pipeline know whole buffers alone, and not their parts.
+//! are not (`schedule/judge/wave_groups`). Such a loop is [`Settled`] if its accesses are over when its waves
+//! meet after it, and [`EnteredInOrder`] if those in front of it are over in time without another barrier;
+//! this pass puts none there then. One that is [`EnteredWithLoads`] waits by itself for loads of later trips:
+//! waves that enter it wait for the others alone. Barriers between the prologue, the loop and the epilogue of
+//! a pipeline know whole buffers alone, and not their parts.
 //!
 //! Each barrier says which access waits for which one of all waves ([`OrderedAccesses`]): the reason why it
 //! is there.
@@ -503,8 +503,8 @@ impl Placer<'_, '_> {
         Ok(barrier)
     }
 
-    /// What waves do in front of a loop that keeps its accesses in order by itself: they meet once they are done
-    /// with everything, or with everything but loads straight into LDS for which the loop waits.
+    /// What waves do in front of a loop that keeps its accesses in order by itself: they meet once they are
+    /// done with everything, or with everything but loads straight into LDS for which the loop waits.
     fn enter_settled(
         &mut self,
         node: Entity,

@@ -1,9 +1,10 @@
 //! The order in which a trip's instructions will stand: machine code of loops is interleaved after lowering
 //! (`codegen/machine/interleave`), and what nodes become is interleaved here by the same model.
 
+use std::ops::Range;
+
 use cranelift_entity::{EntityRef, SecondaryMap};
 use smallvec::SmallVec;
-use std::ops::Range;
 
 use super::program::{TripOperand, TripPlace};
 use crate::codegen::issue::{

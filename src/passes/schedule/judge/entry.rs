@@ -1,12 +1,12 @@
 //! What is still under way when waves enter a loop that keeps its accesses of LDS in order by itself.
 //!
-//! Its first trip may overwrite what is read of LDS right in front of it. A barrier there would wait for these
-//! reads; but the loop waits for them, too, where it uses their values, and if its own barriers stand between
-//! that and the first write, they are enough.
+//! Its first trip may overwrite what is read of LDS right in front of it. A barrier there would wait for
+//! these reads; but the loop waits for them, too, where it uses their values, and if its own barriers stand
+//! between that and the first write, they are enough.
 //!
-//! Loads straight into LDS in front of it are those of the trips that a pipeline leaves out. If they are issued
-//! in the order of the loop, its own waits are for all that a trip leaves under way, and a barrier in front of
-//! it has to wait for the others alone: for the tile of the first trip, and not for those after it.
+//! Loads straight into LDS in front of it are those of the trips that a pipeline leaves out. If they are
+//! issued in the order of the loop, its own waits are for all that a trip leaves under way, and a barrier in
+//! front of it has to wait for the others alone: for the tile of the first trip, and not for those after it.
 
 use bevy_ecs::prelude::*;
 
@@ -97,9 +97,9 @@ fn first_trip(view: SchedulerView, node: Entity, reads: &mut [EarlyRead]) -> Res
     Ok(())
 }
 
-/// How many loads may be under way when waves enter the loop `node`: as many as a trip leaves, if the last ones in
-/// front of it are those that the trips before the first one would have issued, and nothing else has accessed
-/// LDS since the last fence.
+/// How many loads may be under way when waves enter the loop `node`: as many as a trip leaves, if the last
+/// ones in front of it are those that the trips before the first one would have issued, and nothing else has
+/// accessed LDS since the last fence.
 ///
 /// # Errors
 /// A kernel that is broken.
