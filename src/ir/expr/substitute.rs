@@ -19,16 +19,19 @@ impl ExprArena {
 
     /// The symbols below some atoms, each once.
     fn symbols_of(&self, mut work: SmallVec<[AtomId; 16]>) -> SmallVec<[Symbol; 8]> {
-        let mut found = SmallVec::new();
+        let mut found: SmallVec<[Symbol; 8]> = SmallVec::new();
+        // Most expressions have few symbols and no operations, and take no memory then.
         let mut seen: FxHashSet<AtomId> = FxHashSet::default();
         while let Some(atom) = work.pop() {
-            if !seen.insert(atom) {
-                continue;
-            }
             match self.atom(atom) {
-                Atom::Symbol(symbol) => found.push(symbol),
+                Atom::Symbol(symbol) => {
+                    if !found.contains(&symbol) {
+                        found.push(symbol);
+                    }
+                }
                 operation => {
-                    for e in operation.operands().into_iter().flat_map(|(a, b)| [a, b]) {
+                    let operands = operation.operands().filter(|_| seen.insert(atom));
+                    for e in operands.into_iter().flat_map(|(a, b)| [a, b]) {
                         work.extend(self.terms(e).flat_map(|(_, atoms)| atoms.iter().copied()));
                     }
                 }

@@ -98,10 +98,7 @@ impl OperationLayer<'_> {
                 true => Some(Scalar::Reg(self.sums_before_lane_by_rows(last, bits, joining)?)),
                 false => self.sums_before_lane(last, &masks, joining)?,
             };
-            let base = match (lanes, carry) {
-                (Some(lanes), Some(carry)) => Some(Scalar::Reg(self.add(carry, lanes, joining)?)),
-                (lanes, carry) => lanes.or(carry),
-            };
+            let base = self.sum_of_both(carry, lanes, joining)?;
             let found = self.with_base(scan.op, &sums, base, joining)?;
             for (register, sum) in group.into_iter().zip(found) {
                 results[register as usize] = Some(sum);
@@ -141,6 +138,19 @@ impl OperationLayer<'_> {
             }
         }
         Ok(results)
+    }
+
+    /// The sum of what comes before a lane in its wave and in others, of which either may be nothing.
+    fn sum_of_both(
+        &mut self,
+        carry: Option<Scalar>,
+        lanes: Option<Scalar>,
+        joining: ScanJoining,
+    ) -> Result<Option<Scalar>, Diagnostic> {
+        Ok(match (lanes, carry) {
+            (Some(lanes), Some(carry)) => Some(Scalar::Reg(self.add(carry, lanes, joining)?)),
+            (lanes, carry) => lanes.or(carry),
+        })
     }
 
     fn add(&mut self, a: Scalar, b: Scalar, joining: ScanJoining) -> Result<Operand, Diagnostic> {

@@ -29,15 +29,15 @@ pub(super) struct OrderedInstruction<'a> {
 }
 
 /// When the result of each instruction is there, and when for a product that accumulates on it.
-type ResultTimes = SecondaryMap<TripPlace, [u64; 2]>;
+type TripResults = SecondaryMap<TripPlace, [u64; 2]>;
 
 /// A trip, and what is known about its order so far.
-struct TripOrder<'a> {
+struct InterleavedTrip<'a> {
     insts: &'a [OrderedInstruction<'a>],
     costs: Vec<IssueCost>,
     /// Results of the trip before, and those of this one.
-    before: ResultTimes,
-    results: ResultTimes,
+    before: TripResults,
+    results: TripResults,
     /// For each instruction those in front of it that read what it has made a trip ago.
     last_readers: SecondaryMap<TripPlace, SmallVec<[u32; 2]>>,
     alive: LiveRegisters<TripPlace>,
@@ -52,7 +52,7 @@ pub(super) fn interleaved(insts: &[OrderedInstruction], device: &DeviceModel) ->
     if !has_work_beside(products, count(|kind| matches!(kind, CostKind::Valu { .. }))) {
         return None;
     }
-    let mut trip = TripOrder::new(insts, &IssueRates::of(device));
+    let mut trip = InterleavedTrip::new(insts, &IssueRates::of(device));
     let mut wave = IssuingWave::default();
     trip.issue(&mut wave);
     let (start, mut again) = (wave.clk(), wave);
@@ -75,8 +75,8 @@ fn regions(insts: &[OrderedInstruction]) -> impl Iterator<Item = Range<usize>> {
     })
 }
 
-impl<'a> TripOrder<'a> {
-    fn new(insts: &'a [OrderedInstruction<'a>], rates: &IssueRates) -> TripOrder<'a> {
+impl<'a> InterleavedTrip<'a> {
+    fn new(insts: &'a [OrderedInstruction<'a>], rates: &IssueRates) -> InterleavedTrip<'a> {
         let mut alive = LiveRegisters::default();
         let mut last_readers: SecondaryMap<TripPlace, SmallVec<[u32; 2]>> = SecondaryMap::new();
         alive.begin();
@@ -95,7 +95,7 @@ impl<'a> TripOrder<'a> {
                 }
             }
         }
-        TripOrder {
+        InterleavedTrip {
             insts,
             costs: insts.iter().map(|inst| rates.cost(&inst.kind, inst.turns.into())).collect(),
             before: SecondaryMap::new(),

@@ -1,31 +1,13 @@
-//! What the steps of a trip take: each becomes work for a unit, with the results that it waits for.
+//! The instructions of a trip: what each is for the unit that executes it, with the results that it waits for.
 
-use std::ops::Range;
+use cranelift_entity::entity_impl;
+use smallvec::SmallVec;
 
-use bevy_ecs::prelude::Entity;
-use cranelift_entity::packed_option::PackedOption;
-use cranelift_entity::{EntityRef, PrimaryMap, SecondaryMap, entity_impl, iter_entity_range};
-use smallvec::{SmallVec, smallvec};
-
-use super::interleaving::{OrderedInstruction, interleaved};
-use super::node_code::{CodeId, NodeCode, NodeInstruction};
-use super::steps::{CodeOrder, TripControl, TripStep};
-use super::trip::PlannedTrip;
-use crate::codegen::target::{
-    CostKind, DeviceModel, DeviceParameter, LdsKind, SHARED_LINE, TURN, VectorKind,
-};
-use crate::ir::nodes::{self, Bug};
-use crate::passes::schedule::graph::dependence_graph::{Edge, NodeId};
-use crate::passes::schedule::graph::dependences::LoopGraph;
-use crate::passes::schedule::graph::resources::Class;
-use crate::passes::schedule::graph::view::SchedulerView;
+use super::steps::TripControl;
+use crate::codegen::target::{DeviceModel, DeviceParameter, LdsKind};
 
 /// Bytes of an instruction that waits.
 const WAIT_BYTES: u32 = 4;
-
-/// The most trips that a line of L2 is taken to last: shorter rows are those of scales, which are few, and
-/// all trips in which lines differ are run.
-const MOST_LASTING: u32 = 8;
 
 /// The most clk of vector instructions that are taken together.
 const TOGETHER: u64 = 32;
@@ -64,7 +46,7 @@ impl UnitWork {
     }
 
     /// Clk from when its result may be accumulated on to when others may read it.
-    fn late(&self) -> u64 {
+    pub(super) fn late(&self) -> u64 {
         if let UnitWork::Matrix(MatrixWork { results, .. }) = self { results[1] - results[0] } else { 0 }
     }
 }
@@ -121,16 +103,7 @@ pub(crate) struct TripInstruction {
     /// Turns that are lost in front of it, because the code does not come fast enough.
     pub refills: u32,
     /// Bytes of each of the instructions that it stands for.
-    bytes: SmallVec<[u8; 8]>,
-}
-
-/// What stands behind an instruction of a trip before instructions are taken together.
-#[derive(Copy, Clone)]
-struct TripSource {
-    /// The instruction of a node, if it is one.
-    code: PackedOption<CodeId>,
-    /// Its stage.
-    stage: u32,
+    pub(super) bytes: SmallVec<[u8; 8]>,
 }
 
 /// A result that an instruction waits for.
@@ -157,77 +130,6 @@ pub(crate) struct TripProgram {
     pub instructions: Vec<TripInstruction>,
     /// The most trips between a result and its use.
     pub longest: u32,
-}
-
-/// The rows of a tile.
-#[derive(Copy, Clone)]
-struct TileRows {
-    /// Bytes of one.
-    bytes: u32,
-    /// Sets of the vector cache in which they belong.
-    sets: u32,
-}
-
-impl TileRows {
-    /// Of what is no tile.
-    const NONE: TileRows = TileRows { bytes: SHARED_LINE as u32, sets: 1 };
-}
-
-/// Makes the program.
-struct ProgramWriter<'a> {
-    view: SchedulerView<'a>,
-    found: &'a LoopGraph,
-    trip: &'a PlannedTrip,
-    code: &'a NodeCode,
-    device: &'static DeviceModel,
-    program: TripProgram,
-    /// What stands behind each instruction.
-    sources: Vec<TripSource>,
-    /// For each load, the rows of its tile.
-    rows: PrimaryMap<NodeId, TileRows>,
-}
-
-impl TripProgram {
-    /// The instructions of a trip of the loop `node`.
-    ///
-    /// # Errors
-    /// A kernel that is broken.
-    pub(crate) fn of(
-        view: SchedulerView,
-        node: Entity,
-        found: &LoopGraph,
-        trip: &PlannedTrip,
-    ) -> Result<TripProgram, Bug> {
-        let device = DeviceModel::nearest(view.settings()?.target());
-        let code = nodes::fact::<NodeCode>(view.world, view.root, "a kernel that has not been lowered")?;
-        let (program, rows) = (TripProgram::default(), found.graph.table(TileRows::NONE));
-        let mut writer =
-            ProgramWriter { view, found, trip, code, device, program, sources: Vec::new(), rows };
-        writer.short_rows()?;
-        for &step in &trip.steps {
-            match step {
-                TripStep::Control(fence) => writer.emit(UnitWork::Control(fence)),
-                TripStep::Node(node) => writer.node(node),
-            }
-        }
-        let moves = writer.program.instructions.len();
-        if trip.moved > 0 {
-            let clk = device.count(DeviceParameter::Valu) * u64::from(trip.moved);
-            writer.emit(UnitWork::Vector(VectorWork { clk, pairs: true, overlaps: true }));
-        }
-        writer.instructions(code.end_of(node), TileRows::NONE, 0);
-        writer.operands();
-        if trip.order == CodeOrder::Interleaved {
-            writer.interleave(moves);
-        }
-        if trip.moved > 0 {
-            writer.program.move_values(moves);
-        }
-        let mut program = writer.program.merged();
-        program.place_waits();
-        program.place_refills(device);
-        Ok(program)
-    }
 }
 
 impl TripProgram {
@@ -259,7 +161,7 @@ impl TripProgram {
 
     /// Finds the turns that are lost because instructions of eight bytes that do not lie at multiples of
     /// eight follow each other, for a loop that starts at one.
-    fn place_refills(&mut self, device: &DeviceModel) {
+    pub(super) fn place_refills(&mut self, device: &DeviceModel) {
         let most = device.count(DeviceParameter::MisalignedRun).max(1) as u32;
         let (mut at, mut run) = (0u32, 0);
         for instruction in &mut self.instructions {
@@ -278,7 +180,7 @@ impl TripProgram {
     }
 
     /// Gives the first instructions this order.
-    fn reorder(&mut self, order: &[u32]) {
+    pub(super) fn reorder(&mut self, order: &[u32]) {
         let mut places: Vec<u32> = (0..self.instructions.len() as u32).collect();
         for (&from, to) in order.iter().zip(0..) {
             places[from as usize] = to;
@@ -295,7 +197,7 @@ impl TripProgram {
 
     /// The same with vector instructions taken together that follow each other and wait for nothing. Results
     /// of vector and scalar instructions are there when the wave issues the next one.
-    fn merged(mut self) -> TripProgram {
+    pub(super) fn merged(mut self) -> TripProgram {
         let mut merged = TripProgram::default();
         let slow: Vec<bool> = self.instructions.iter().map(|one| one.work.takes_time()).collect();
         let mut places: Vec<u32> = Vec::with_capacity(self.instructions.len());
@@ -315,7 +217,7 @@ impl TripProgram {
     }
 
     /// Lets the instruction that moves values to where the next trip finds them wait for these.
-    fn move_values(&mut self, moves: usize) {
+    pub(super) fn move_values(&mut self, moves: usize) {
         let mut moved: SmallVec<[u32; 32]> = SmallVec::new();
         for (instruction, number) in self.instructions.iter().zip(0..) {
             let outlives =
@@ -330,7 +232,7 @@ impl TripProgram {
 
     /// Finds the instructions in front of which waits stand: those whose operands come from memory or LDS,
     /// unless one before them has waited for these or for later ones. Counts of both are in order.
-    fn place_waits(&mut self) {
+    pub(super) fn place_waits(&mut self) {
         let length = self.instructions.len() as i64;
         // Numbers of the last instructions that are known to be over, of LDS and of memory.
         let mut over = [i64::MIN; 2];
@@ -353,170 +255,6 @@ impl TripProgram {
                 (waits, over[0]) = (true, number as i64);
             }
             self.instructions[number].waits = waits;
-        }
-    }
-}
-
-impl ProgramWriter<'_> {
-    fn emit(&mut self, work: UnitWork) {
-        self.push(work, 4, TripSource { code: None.into(), stage: 0 });
-    }
-
-    fn push(&mut self, work: UnitWork, bytes: u8, source: TripSource) {
-        let bytes = smallvec![bytes];
-        let one = TripInstruction { work, operands: SmallVec::new(), waits: false, refills: 0, bytes };
-        self.program.instructions.push(one);
-        self.sources.push(source);
-    }
-
-    /// Finds the loads of tiles whose rows are shorter than lines of caches: the rest of a line is a later
-    /// trip's.
-    fn short_rows(&mut self) -> Result<(), Bug> {
-        let graph = &self.found.graph;
-        for fill in &self.found.buffers {
-            let buffer = self.view.buffer(fill.buffer)?;
-            for &write in &fill.writes {
-                let is_direct = graph.nodes()[write].class == Class::GlobalToShared;
-                let is_load = |edge: &&Edge| graph.nodes()[edge.from].class == Class::ReadGlobal;
-                let load = match graph.entering(write).find(is_load) {
-                    _ if is_direct => write,
-                    Some(edge) => edge.from,
-                    None => continue,
-                };
-                let seen = self.view.node(graph.nodes()[load].entity)?;
-                let memory = self.view.node(seen.operands.at(0)?)?;
-                let last = memory.ty.dims.last();
-                let extent = buffer.dims.iter().zip(&buffer.extents).find(|own| Some(own.0) == last);
-                if let Some((_, &extent)) = extent {
-                    let bytes = (extent * buffer.element_bytes).max(1);
-                    let sets = self.sets(
-                        last.map(|&dim| self.view.size(dim)).transpose()?.flatten(),
-                        buffer.element_bytes,
-                    );
-                    self.rows[load] = TileRows { bytes, sets };
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Sets of the vector cache in which rows of so many elements belong that follow each other: all in one,
-    /// if nothing is known about them.
-    fn sets(&self, elements: Option<i64>, element_bytes: u32) -> u32 {
-        let sets = self.device.count(DeviceParameter::L1Sets) as i64;
-        let line = self.device.count(DeviceParameter::L1Line) as i64;
-        let apart = elements.map_or(0, |elements| elements.saturating_mul(element_bytes.into()));
-        let apart = apart % (sets * line);
-        (1..=sets).find(|used| apart * used % (sets * line) == 0).unwrap_or(sets) as u32
-    }
-
-    /// Writes the instructions of a node, or its control.
-    fn node(&mut self, node: NodeId) {
-        let entity = self.found.graph.nodes()[node].entity;
-        match TripControl::of(self.found.nodes[node].op) {
-            Some(fence) => self.emit(UnitWork::Control(fence)),
-            None => {
-                let stage = self.trip.assignment.stage(node);
-                self.instructions(self.code.of(entity), self.rows[node], stage);
-            }
-        }
-    }
-
-    /// Instructions of a node of a stage, whose loads are of such rows.
-    fn instructions(&mut self, code: Range<CodeId>, row: TileRows, stage: u32) {
-        for id in iter_entity_range(code) {
-            let instruction = self.code.instruction(id);
-            let work = self.work(instruction, row);
-            self.push(work, instruction.bytes, TripSource { code: id.into(), stage });
-        }
-    }
-
-    /// The work of an instruction for its unit.
-    fn work(&self, instruction: &NodeInstruction, row: TileRows) -> UnitWork {
-        let NodeInstruction { kind, turns, .. } = *instruction;
-        let load = |bytes: u32| {
-            let line = self.device.count(DeviceParameter::L1Line) as u32;
-            let lasts = (SHARED_LINE as u32 / row.bytes).clamp(1, MOST_LASTING);
-            LoadWork { bytes, lines: (line / row.bytes).max(1), lasts, sets: row.sets }
-        };
-        match kind {
-            CostKind::Valu { clk, pairs, overlaps } => UnitWork::Vector(VectorWork { clk, pairs, overlaps }),
-            CostKind::Matrix { occupancy, blocks, memory, result, accumulate, .. } => {
-                let issue = TURN * u64::from(turns);
-                UnitWork::Matrix(MatrixWork {
-                    occupancy,
-                    issue,
-                    blocks,
-                    memory,
-                    results: [accumulate, result],
-                })
-            }
-            CostKind::Lds { kind, dwords } => UnitWork::Lds { kind, dwords },
-            CostKind::Vector { kind: VectorKind::Load, bytes, .. } => UnitWork::Load(load(bytes)),
-            CostKind::Vector { kind: VectorKind::LoadToLds, bytes, .. } => UnitWork::LoadToLds(load(bytes)),
-            CostKind::Vector { kind: VectorKind::Store | VectorKind::Atomic, bytes, .. } => {
-                UnitWork::Store(bytes)
-            }
-            CostKind::Nop { clk } | CostKind::Sleep { clk } => UnitWork::Turns(turns + (clk / TURN) as u32),
-            CostKind::Vector { kind: VectorKind::Control, .. }
-            | CostKind::Scalar
-            | CostKind::ScalarMemory
-            | CostKind::Branch
-            | CostKind::Wait { .. }
-            | CostKind::Barrier
-            | CostKind::Priority { .. }
-            | CostKind::End => UnitWork::Turns(turns),
-        }
-    }
-
-    /// Interleaves the first so many instructions, unless waves compete by priorities there.
-    fn interleave(&mut self, count: usize) {
-        let insts: Option<Vec<OrderedInstruction>> = self.program.instructions[..count]
-            .iter()
-            .zip(&self.sources)
-            .map(|(one, source)| {
-                let fixed = |kind| OrderedInstruction {
-                    kind,
-                    turns: 1,
-                    registers: 0,
-                    is_fixed: true,
-                    operands: &one.operands,
-                };
-                match (source.code.expand(), one.work) {
-                    (Some(code), _) => {
-                        let &NodeInstruction { kind, turns, registers, is_fixed, .. } =
-                            self.code.instruction(code);
-                        let operands = &one.operands[..];
-                        Some(OrderedInstruction { kind, turns, registers, is_fixed, operands })
-                    }
-                    (None, UnitWork::Control(TripControl::Priority(_))) => None,
-                    (None, _) => Some(fixed(CostKind::Barrier)),
-                }
-            })
-            .collect();
-        let Some(order) = insts.and_then(|insts| interleaved(&insts, self.device)) else { return };
-        self.program.reorder(&order);
-    }
-
-    /// What each instruction waits for: in the pipeline results of an earlier stage are of an earlier trip.
-    fn operands(&mut self) {
-        let mut makers: SecondaryMap<CodeId, PackedOption<TripPlace>> =
-            SecondaryMap::with_capacity(self.code.len());
-        for (source, at) in self.sources.iter().zip(0..) {
-            if let Some(code) = source.code.expand() {
-                makers[code] = TripPlace::new(at).into();
-            }
-        }
-        let ProgramWriter { program, sources, code, .. } = self;
-        let lates: Vec<u64> = program.instructions.iter().map(|one| one.work.late()).collect();
-        for (one, source) in program.instructions.iter_mut().zip(&*sources) {
-            let Some(id) = source.code.expand() else { continue };
-            one.operands.extend(code.instruction(id).operands.iter().filter_map(|operand| {
-                let from = makers[operand.from].expand()?.index();
-                let trips = (source.stage + operand.trips).saturating_sub(sources[from].stage);
-                let late = if operand.accumulates { 0 } else { lates[from] };
-                Some(TripOperand { from: from as u32, trips, late })
-            }));
         }
     }
 }
