@@ -4,6 +4,7 @@
 use groundswell::compile::{machine_code_after, machine_code_with_reasons};
 use groundswell::kernels::{Gemm, Waves, copy};
 use groundswell::prelude::*;
+use groundswell_testing::tiles;
 
 fn is_wait(line: &str) -> bool {
     ["s_waitcnt", "s_nop", "s_barrier"].iter().any(|word| line.trim_start().starts_with(word))
@@ -41,15 +42,15 @@ fn each_wait_says_what_would_go_wrong_without_it() {
 /// A barrier says what its node does: which accesses it keeps in order, or that a schedule has put it there.
 #[test]
 fn barriers_say_what_they_keep_in_order() {
-    let barriers = |options: fn(Options) -> Options| {
-        let gemm = Gemm::new(256, 256, 256);
-        let options = options(gemm.options(Target::GFX942));
-        let text = machine_code_with_reasons(&gemm.kernel().expect("a kernel"), &options);
-        let text = text.expect("it compiles");
+    let kernel = Gemm::any_shape().waves(Waves::new(2, 4)).kernel().expect("a kernel");
+    let barriers = |schedule: Schedule| {
+        let options = Options::new(Target::GFX942).schedule(schedule);
+        let options = tiles::options(options, [[256, 256, 512], [128, 256, 64]], false);
+        let text = machine_code_with_reasons(&kernel, &options).expect("it compiles");
         let lines = text.lines().filter(|line| line.trim_start().starts_with("s_barrier"));
         lines.map(|line| line.split_once("    ; ").expect("a reason").1.to_owned()).collect::<Vec<_>>()
     };
-    let placed = barriers(|options| options.schedule(Schedule::None));
+    let placed = barriers(Schedule::None);
     assert!(placed.len() > 1, "{placed:?}");
     for reason in placed {
         let (later, earlier) = reason.split_once(" before the ").expect("two accesses");
@@ -57,7 +58,7 @@ fn barriers_say_what_they_keep_in_order() {
         assert!(is_access(later.trim_start_matches("or: the ")) && is_access(earlier), "{reason}");
         assert!(earlier.ends_with(" in all waves"), "{reason}");
     }
-    let scheduled = barriers(|options| options.schedule(Schedule::PingPong));
+    let scheduled = barriers(Schedule::PingPong);
     let of_schedule = scheduled.iter().filter(|reason| *reason == "asked for by its loop's schedule");
     assert!(of_schedule.count() > 2, "{scheduled:?}");
 }
