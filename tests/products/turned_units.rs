@@ -285,10 +285,18 @@ fn waves_take_turns() {
     }
     // Tiles of words go through registers, for which there are no clusters of products with scales.
     let sizes = [[256, 256, 512], [256, 200, 640], [256, 256, 400]];
-    for (factors, shape) in ALIKE[1].into_iter().zip(sizes) {
-        let product = Product::of(factors, false, MatrixShape::M32x32);
+    for (at, shape) in sizes.into_iter().enumerate() {
+        let product = Product::of(ALIKE[1][at % 2], false, MatrixShape::M32x32);
         take_turns(&product, (shape, [256, 256, 128]), &[None, Some(1)]);
     }
+    // With the first factor turned a trip takes less than loads do in turns, in time mode as well.
+    let product = Product::of(ALIKE[1][2], false, MatrixShape::M32x32);
+    let product = Product { waves: Waves::new(4, 2), ..product };
+    let mut case = product.case(sizes[2], [256, 256, 128]);
+    case.schedule = Schedule::PingPong;
+    let report = case.check_on(Target::GFX950, Some(1)).report().clone();
+    assert_eq!(report.schedule_applied, "prefetch");
+    assert!(report.schedule_why.starts_with("taking turns would need"), "{}", report.schedule_why);
 }
 
 fn take_turns(product: &Product, (shape, tile): ([usize; 3], [usize; 3]), seeds: &[Option<u64>]) {

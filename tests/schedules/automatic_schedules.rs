@@ -315,11 +315,11 @@ fn estimates_know_what_interleaving_gains() {
             let trip = trip(schedule.expect("a schedule"));
             let part = f64::from(estimate.alone) / trip;
             let is_interleaved = ["prefetch", "four_stage"].contains(&candidate.strategy);
-            assert!(!is_interleaved || (0.88..=1.12).contains(&part), "{what}: {trip} clk: {candidate}");
+            assert!(!is_interleaved || (0.92..=1.08).contains(&part), "{what}: {trip} clk: {candidate}");
             best = best.min(trip);
             taken = if candidate.chosen { trip } else { taken };
         }
-        assert!(taken <= 1.02 * best, "{what}: {taken} clk, the best one {best}");
+        assert!(taken <= 1.04 * best, "{what}: {taken} clk, the best one {best}");
     }
 }
 
