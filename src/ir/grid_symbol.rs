@@ -6,6 +6,15 @@ use super::expr::Symbol;
 /// The most axes of a grid. The hardware counts three: those from the third on share its third one.
 pub(crate) const MAX_AXES: usize = 5;
 
+/// The names of a workgroup's number and of the workgroups along each axis: every compilation asks for some.
+const NAMES: [[&str; 2]; MAX_AXES] = [
+    ["workgroup_0", "grid_0"],
+    ["workgroup_1", "grid_1"],
+    ["workgroup_2", "grid_2"],
+    ["workgroup_3", "grid_3"],
+    ["workgroup_4", "grid_4"],
+];
+
 /// What a symbol stands for in the expressions of an order.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum GridSymbol {
@@ -30,9 +39,13 @@ impl GridSymbol {
 
     /// Its symbol.
     pub(crate) fn symbol(self) -> Symbol {
-        Symbol::new(&match self {
-            GridSymbol::Workgroup(axis) => format!("workgroup_{axis}"),
-            GridSymbol::Size(axis) => format!("grid_{axis}"),
-        })
+        let (axis, what) = match self {
+            GridSymbol::Workgroup(axis) => (axis, 0),
+            GridSymbol::Size(axis) => (axis, 1),
+        };
+        match NAMES.get(axis as usize) {
+            Some(names) => Symbol::new(names[what]),
+            None => Symbol::new(&format!("{}_{axis}", ["workgroup", "grid"][what])),
+        }
     }
 }

@@ -96,8 +96,7 @@ impl ControlLayer<'_> {
     /// True if the kernel needs the number that the hardware gives a workgroup along one of its axes.
     fn wants_number(&self, axis: u32) -> bool {
         let geometry = self.kernel.geometry;
-        let number = GridSymbol::Workgroup(axis).symbol();
-        let names = |expr| self.arena.symbols(expr).contains(&number);
+        let names = |expr| self.arena.symbols(expr).contains(&GridSymbol::Workgroup(axis).symbol());
         let counted = || {
             let chosen = geometry.dims.values().filter_map(|dim| dim.iterations);
             chosen.flat_map(|(first, end)| [first, end]).any(names)

@@ -1,8 +1,8 @@
 //! What a trip of a loop would take on the chip, before the loop is rebuilt.
 //!
 //! A [`trip::PlannedTrip`] is what waves would do, step by step ([`steps`]); [`node_code`] is what its nodes
-//! become, of which `program_writer` makes the [`program`] of the trip, in the order that `interleaving` gives
-//! it; [`unit`] runs a few trips of the waves that a compute unit holds, with the numbers of the device
+//! become, of which `program_writer` makes the [`program`] of the trip, in the order that `interleaving`
+//! gives it; [`unit`] runs a few trips of the waves that a compute unit holds, with the numbers of the device
 //! that stands for the chip, and `load_path` is their way to memory; [`needs`] are the times that no order
 //! makes shorter. Authors' schedules, of which ping-pong and interleaving are two, are read on paper
 //! ([`sketch`]).

@@ -1,4 +1,4 @@
-//! The instructions of a trip: what each is for the unit that executes it, with the results that it waits for.
+//! The instructions of a trip: what each is for the unit that executes it, and which results it waits for.
 
 use cranelift_entity::entity_impl;
 use smallvec::SmallVec;

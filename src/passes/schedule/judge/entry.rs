@@ -152,18 +152,15 @@ fn loads_of_a_trip(view: SchedulerView, node: Entity) -> Result<(Vec<Expansion>,
     for &inner in view.body(node)? {
         let seen = view.node(inner)?;
         let row = seen.op.row();
-        match *seen.op {
-            Op::Barrier => left = Some(0),
-            Op::Control(Control::WaitForLoads(most)) => {
-                left = Some(left.map_or(u32::from(most), |left: u32| left.min(most.into())));
-            }
-            _ if row.unit == OpUnit::Memory
-                && counter_of(view.buffer_of(&seen)?, row.memory) == AccessCounter::Loads =>
-            {
-                loads.push(seen.piece(inner));
-                left = left.map(|left| left + 1);
-            }
-            _ => {}
+        if *seen.op == Op::Barrier {
+            left = Some(0);
+        } else if let Op::Control(Control::WaitForLoads(most)) = *seen.op {
+            left = Some(left.map_or(most.into(), |left: u32| left.min(most.into())));
+        } else if row.unit == OpUnit::Memory
+            && counter_of(view.buffer_of(&seen)?, row.memory) == AccessCounter::Loads
+        {
+            loads.push(seen.piece(inner));
+            left = left.map(|left| left + 1);
         }
     }
     Ok((loads, left.unwrap_or(0)))
