@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use bevy_ecs::prelude::*;
+use smallvec::SmallVec;
 
 use crate::codegen::isa::{Operand, VReg};
 use crate::codegen::machine::{BlockId, InstId};
@@ -76,7 +77,7 @@ pub(crate) struct ReasonedCode {
     /// Accesses, by their logical nodes, that leave elements out, and the memory that these are outside of.
     pub masked: Vec<(Entity, Entity)>,
     /// The node of each barrier in the order of the code; a persistent kernel's between its tiles have none.
-    pub barriers: Vec<Option<Entity>>,
+    pub barriers: SmallVec<[Option<Entity>; 8]>,
 }
 
 /// The results of lowering apart from the code.
