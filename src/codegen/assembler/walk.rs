@@ -54,7 +54,7 @@ pub(super) struct TextAssembler {
 pub(super) struct MetadataBlocks {
     /// Their message packs.
     pub packs: Vec<Vec<u8>>,
-    /// Where the last one begins.
+    /// The line in which the last one begins.
     pub line: usize,
     /// Lines of a block that is open, and the number of the first.
     open: Option<(usize, Vec<String>)>,

@@ -99,7 +99,7 @@ impl<K: EntityRef> LiveRegisters<K> {
     }
 
     fn begin_order(&mut self) {
-        // What is read first has been made outside.
+        // A value that is read before it is made comes from outside.
         for access in self.accesses.iter().rev() {
             let value = &mut self.values[access.value];
             (value.left, value.is_alive) = (value.own, !access.makes);

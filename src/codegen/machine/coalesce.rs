@@ -83,7 +83,7 @@ pub(super) struct Coalescer {
     walked: usize,
 }
 
-/// What walks over the segments of registers have found.
+/// The findings of walks over the segments of registers.
 #[derive(Default)]
 struct SegmentWalks {
     /// The last segment of each register, or none if it has not been looked up.

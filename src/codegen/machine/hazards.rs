@@ -154,7 +154,7 @@ pub struct HazardResolver {
     matrices: MatrixHistory,
     flow: Dataflow<BlockHazards>,
     recent: Vec<Recent>,
-    /// What holds at the instruction that comes next; its producers are those where the block starts, oldest
+    /// The state at the instruction that comes next; its producers are those where the block starts, oldest
     /// first.
     state: BlockHazards,
     clock: i32,
@@ -176,7 +176,7 @@ struct KnownSides {
     ends_by_form: u64,
 }
 
-/// What is kept of matrix instructions.
+/// The matrix instructions whose results others may have to wait for.
 struct MatrixHistory {
     /// Wait states by class, use and passes.
     waits: [[[u8; 4]; MATRIX_USES]; 3],
@@ -643,8 +643,8 @@ impl HazardResolver {
         need
     }
 
-    /// What an instruction does with those of its vector registers that were D or C of a matrix instruction
-    /// since `oldest`, and when the last one that had them was.
+    /// The uses that an instruction makes of those of its vector registers that were D or C of a matrix
+    /// instruction since `oldest`, and when the last one that had them was.
     fn touched_vectors<'t>(
         &self,
         inst: &Inst,

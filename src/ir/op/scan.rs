@@ -36,14 +36,14 @@ macro_rules! scan_family {
         }
 
         impl ScanOp {
-            /// What joins two elements.
+            /// The reduction that joins two elements.
             pub const fn joins(self) -> ReductionOp {
                 match self {
                     $(ScanOp::$op => ReductionOp::$joins,)*
                 }
             }
 
-            /// Whether it leaves the element itself out.
+            /// True if it leaves the element itself out.
             pub const fn is_exclusive(self) -> bool {
                 match self {
                     $(ScanOp::$op => scan_family!(@ $takes),)*
@@ -57,7 +57,7 @@ macro_rules! scan_family {
 scans!(scan_family);
 
 impl ScanOp {
-    /// What it starts with: the element that changes nothing, which leaves the sign of a first negative zero
+    /// The start of a scan: the element that changes nothing, which leaves the sign of a first negative zero
     /// as it is. Sums of nothing are shown, so they are a positive zero.
     pub(crate) fn start(self, dtype: DType) -> Constant {
         match (self.is_exclusive(), self.joins().identity(dtype)) {

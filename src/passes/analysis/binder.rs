@@ -7,7 +7,7 @@ use crate::ir::expr::{ExprArena, SymExpr, Symbol};
 use crate::ir::kernel::{DimTable, Locations};
 use crate::passes::options::Options;
 
-/// What the steps share.
+/// The statements of the author, and the tables that the steps of binding share.
 pub(super) struct Binder<'a> {
     pub options: &'a Options,
     pub arena: &'a mut ExprArena,

@@ -295,7 +295,7 @@ impl Compilation<'_> {
     }
 }
 
-/// Whether some node has a fact that is kept apart from the others, which costs no walk.
+/// True if some node has a fact that is kept apart from the others, which costs no walk.
 fn has_any<C: Component>(world: &World) -> bool {
     let set = world.component_id::<C>().and_then(|id| world.storages().sparse_sets.get(id));
     set.is_some_and(|set| !set.is_empty())

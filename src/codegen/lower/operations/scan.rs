@@ -34,7 +34,7 @@ type ScannedRegisters = SmallVec<[u32; 16]>;
 #[derive(Copy, Clone)]
 struct ScanJoining {
     joins: ReductionOp,
-    /// What it starts with.
+    /// The element that it starts with.
     start: Scalar,
     dtype: DType,
 }

@@ -436,7 +436,7 @@ impl<'a> AllocationChecker<'a> {
         }
     }
 
-    /// What an instruction writes by its operands.
+    /// The results that an instruction writes by its operands.
     fn image_results(&self, before: &Inst, after: &Inst, state: &mut AllocationState) -> Result<(), String> {
         // Moves: by name and by place.
         if self.move_by_name(before, state) {

@@ -35,7 +35,7 @@ pub(super) struct BodyAccess {
 /// An access of which nothing has said yet that it is over; half of the range leaves room for sums.
 const OPEN: u32 = u32::MAX / 2;
 
-/// What counts an access while it is under way.
+/// The counter of an access while it is under way.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) enum AccessCounter {
     /// vmcnt: loads from global memory, to registers or to LDS.
@@ -78,7 +78,7 @@ fn waited_for(control: Control) -> Option<(AccessCounter, u8)> {
     }
 }
 
-/// What counts an access, of an LDS buffer if there is one.
+/// The counter of an access, of an LDS buffer if there is one.
 pub(super) fn counter_of(buffer: Option<Entity>, memory: MemoryEffect) -> AccessCounter {
     match (buffer, memory) {
         (Some(_), MemoryEffect::Reads | MemoryEffect::Writes | MemoryEffect::Updates) => {
