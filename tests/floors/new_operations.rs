@@ -98,17 +98,17 @@ fn patches_of_new_operations_fit_and_touch_few_files() {
     }
 }
 
-/// Copies the sources of the program, with hidden folders and what was built left out.
-fn copy(from: &Path, to: &Path) {
+/// Copies a folder without hidden ones, and without the folder `built`.
+fn copy(from: &Path, to: &Path, built: &Path) {
     fs::create_dir_all(to).expect("a folder");
     for entry in fs::read_dir(from).expect("a folder") {
         let path = entry.expect("it can be read").path();
         let name = path.file_name().expect("a name").to_string_lossy().into_owned();
-        if name.starts_with('.') || name == "target" {
+        if name.starts_with('.') || path == built {
             continue;
         }
         match path.is_dir() {
-            true => copy(&path, &to.join(name)),
+            true => copy(&path, &to.join(name), built),
             false => drop(fs::copy(&path, to.join(name)).expect("it can be copied")),
         }
     }
@@ -122,7 +122,8 @@ fn new_operations_compile_and_compute_what_the_interpreter_does() {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("new_operations");
     let sources = folder.join("sources");
     let _ = fs::remove_dir_all(&sources);
-    copy(root(), &sources);
+    // A folder of the sources is called `target` as well.
+    copy(root(), &sources, &root().join("target"));
     for (file, text) in patched(&operations) {
         fs::write(sources.join(file), text).expect("it can be written");
     }
