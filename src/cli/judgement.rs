@@ -58,7 +58,7 @@ pub struct SimulatorArguments {
     pub limits: LimitArguments,
     #[command(flatten)]
     pub order: OrderArguments,
-    /// With --time: whose numbers, MI210, MI300X or MI355X; without this, those of the target
+    /// With --time: whose numbers, MI50, MI100, MI210, MI300X or MI355X; without this, those of the target
     #[arg(long, value_name = "NAME", requires = "time", value_parser = chip)]
     pub chip: Option<&'static DeviceModel>,
     /// With --time: the clock: sustained, which the chip holds while its matrix cores are busy, greatest, or

@@ -4,7 +4,8 @@
 //! power that no chip keeps its greatest one while it computes them. What lies below L2 has clocks of its
 //! own, so that its latencies and rates are constant in time, and vary in clk of the compute units.
 
-use super::parameters::{DeviceModel, DeviceParameter};
+use super::device_model::DeviceModel;
+use super::parameters::DeviceParameter;
 
 /// Which clock compute units have.
 #[derive(Copy, Clone, PartialEq, Debug, Default)]

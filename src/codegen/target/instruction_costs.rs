@@ -1,8 +1,9 @@
 //! What an instruction costs before anything is known about addresses: read off its row, for time mode and
 //! for the estimates that schedules are compared by.
 
+use super::device_model::DeviceModel;
 use super::parameter_set::ParameterSet;
-use super::parameters::{DeviceModel, DeviceParameter};
+use super::parameters::DeviceParameter;
 use crate::codegen::arch::Arch;
 use crate::codegen::isa::{Calc, Counter, Effect, Element, Format, Inst, Meaning, OpInfo, Unit, WaitCounts};
 

@@ -10,8 +10,9 @@
 use std::collections::VecDeque;
 
 use super::compute_unit::LDS_PAIR;
+use super::device_model::DeviceModel;
 use super::instruction_costs::LdsKind;
-use super::parameters::{DeviceModel, DeviceParameter};
+use super::parameters::DeviceParameter;
 use super::path_queue::PathQueue;
 
 /// The course of an LDS instruction.

@@ -1,8 +1,8 @@
 //! Every fact about the machines, in one place: what a chip has (`chips`), how fast the products with it are
-//! (`parameters`) at which clock (`clock`), what instructions cost by that (`instruction_costs`), how LDS
-//! serves them (`lds_ports`, with `path_queue`) and which lanes it serves together (`lds`), how lanes take
-//! registers of each other (`lane_moves`), which matrix instructions exist and which others (`matrix`,
-//! `instructions`, read off the instruction table).
+//! (`parameters`, `older_devices`, `device_model`) at which clock (`clock`), what instructions cost by that
+//! (`instruction_costs`), how LDS serves them (`lds_ports`, with `path_queue`) and which lanes it serves
+//! together (`lds`), how lanes take registers of each other (`lane_moves`), which matrix instructions exist
+//! and which others (`matrix`, `instructions`, read off the instruction table).
 //!
 //! A target is data: code asks the record for a size, a limit or a [`Feature`] and never compares names.
 //! Sources of the numbers: LLVM's "User Guide for AMDGPU Backend" (sections "Processors", "Code Object V3 and
@@ -11,10 +11,10 @@
 //! guides.
 //!
 //! A chip of a known generation is a row in `codegen/arch.rs`, a data sheet in `chips` and a handle here; if
-//! it has been measured, also a column in `parameters`. Instructions, hazards and meanings are those of the
-//! generation; descriptors, metadata and occupancy follow from the record. A new generation also takes rows
-//! that it alone has in `codegen/isa/rows`, a column in `codegen/machine/hazard_rows.rs` and
-//! `matrix_rows.rs`, and the same rules as conditions in `codegen/rules`.
+//! it has been measured, also a column in `parameters` and a device in `device_model`. Instructions, hazards
+//! and meanings are those of the generation; descriptors, metadata and occupancy follow from the record. A
+//! new generation also takes rows that it alone has in `codegen/isa/rows`, a column in
+//! `codegen/machine/hazard_rows.rs` and `matrix_rows.rs`, and the same rules as conditions in `codegen/rules`.
 //!
 //! A generic target, whose code runs on several chips, is a data sheet with the chips in `generic`, and the
 //! least that any of them has. [`TargetInfo::executes`] and [`TargetInfo::matrix_instruction`] say what all
@@ -26,6 +26,7 @@ mod abi;
 mod chips;
 mod clock;
 mod compute_unit;
+mod device_model;
 #[cfg(feature = "compiler")]
 mod instruction_costs;
 #[cfg(feature = "compiler")]
@@ -38,6 +39,7 @@ mod lds_ports;
 #[cfg(feature = "compiler")]
 mod matrix;
 mod occupancy;
+mod older_devices;
 #[cfg(feature = "compiler")]
 mod parameter_set;
 mod parameters;
@@ -51,6 +53,7 @@ pub use clock::ClockChoice;
 pub(crate) use compute_unit::{
     CODE_LINE, LDS_PAIR, LDS_PORTS, SCALAR_LINE, SHARED_LINE, SHARED_WAYS, SIMDS, TURN, WAVE_ORDER,
 };
+pub use device_model::DeviceModel;
 #[cfg(feature = "compiler")]
 pub(crate) use instruction_costs::{CLASSES, CostKind, InstructionCost, IssueClass, LdsKind, VectorKind};
 #[cfg(feature = "compiler")]
@@ -63,7 +66,7 @@ pub use matrix::MatrixInstruction;
 pub use occupancy::{Occupancy, OccupancyLimit};
 #[cfg(feature = "compiler")]
 pub(crate) use parameter_set::ParameterSet;
-pub use parameters::{Confidence, DeviceModel, DeviceParameter, ParameterValue};
+pub use parameters::{Confidence, DeviceParameter, ParameterValue};
 #[cfg(feature = "compiler")]
 pub(crate) use path_queue::{PathQueue, whole};
 

@@ -1,4 +1,5 @@
-//! How fast the chips are: one table, a column per device. Every number has its confidence and its source.
+//! How fast the chips are: one table, a column per device; older ones are in
+//! [`older_devices`](super::older_devices). Every number has its confidence and its source.
 //! Time mode and schedulers read the same rows, and a report of time mode lists the doubtful ones that it
 //! rests on.
 //!
@@ -13,8 +14,6 @@
 //! Cores", ISPASS 2024. `assumed` marks unpublished numbers.
 
 use std::fmt;
-
-use super::Target;
 
 /// How far a number can be trusted.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -83,9 +82,9 @@ macro_rules! parameters {
 
         /// Number of parameters.
         pub(crate) const PARAMETERS: usize = [$($text),*].len();
-        static MI210: [ParameterValue; PARAMETERS] = [$(ParameterValue { value: $v1, confidence: $c1, source: $s1 },)*];
-        static MI300X: [ParameterValue; PARAMETERS] = [$(ParameterValue { value: $v2, confidence: $c2, source: $s2 },)*];
-        static MI355X: [ParameterValue; PARAMETERS] = [$(ParameterValue { value: $v3, confidence: $c3, source: $s3 },)*];
+        pub(super) const MI210: [ParameterValue; PARAMETERS] = [$(ParameterValue { value: $v1, confidence: $c1, source: $s1 },)*];
+        pub(super) const MI300X: [ParameterValue; PARAMETERS] = [$(ParameterValue { value: $v2, confidence: $c2, source: $s2 },)*];
+        pub(super) const MI355X: [ParameterValue; PARAMETERS] = [$(ParameterValue { value: $v3, confidence: $c3, source: $s3 },)*];
     };
 }
 
@@ -201,85 +200,4 @@ parameters! {
     Turnaround "clk from the end of a workgroup to the start of the next in its place":
                                                                     64.0 U "assumed",  64.0 U "assumed",  64.0 U "assumed";
     LaunchOverhead "us of a kernel launch beside its waves":        2.1 M "GB",        2.6 M "ORI",       2.6 M "ORI";
-}
-
-/// A device: a target with the numbers of one product.
-#[derive(Debug)]
-pub struct DeviceModel {
-    /// What it is sold as.
-    pub name: &'static str,
-    /// Its instruction set and limits.
-    pub target: Target,
-    values: &'static [ParameterValue; PARAMETERS],
-}
-
-impl DeviceModel {
-    /// Instinct MI210, CDNA 2.
-    pub const MI210: &'static DeviceModel =
-        &DeviceModel { name: "MI210", target: Target::GFX90A, values: &MI210 };
-    /// Instinct MI300X, CDNA 3.
-    pub const MI300X: &'static DeviceModel =
-        &DeviceModel { name: "MI300X", target: Target::GFX942, values: &MI300X };
-    /// Instinct MI355X, CDNA 4.
-    pub const MI355X: &'static DeviceModel =
-        &DeviceModel { name: "MI355X", target: Target::GFX950, values: &MI355X };
-    /// Every device, oldest first.
-    pub const ALL: [&'static DeviceModel; 3] = [DeviceModel::MI210, DeviceModel::MI300X, DeviceModel::MI355X];
-
-    /// The device of that name, in any case.
-    pub fn from_name(name: &str) -> Option<&'static DeviceModel> {
-        DeviceModel::ALL.into_iter().find(|device| device.name.eq_ignore_ascii_case(name))
-    }
-
-    /// The device that stands for a target, if there is one; for a generic target that of its oldest chip.
-    pub fn of(target: Target) -> Option<&'static DeviceModel> {
-        DeviceModel::ALL.into_iter().find(|device| target.covers(device.target))
-    }
-
-    /// The device whose numbers stand for a target without measurements: the oldest one that is not older,
-    /// otherwise the newest.
-    pub fn nearest(target: Target) -> &'static DeviceModel {
-        let mut devices = DeviceModel::ALL.into_iter();
-        devices
-            .find(|device| device.target.arch >= target.arch)
-            .unwrap_or(DeviceModel::ALL[DeviceModel::ALL.len() - 1])
-    }
-
-    /// A number as it was published, with its confidence and source: what lies below L2 is in clk of the
-    /// greatest clock, other than in [`get`](DeviceModel::get).
-    pub fn value(&self, parameter: DeviceParameter) -> ParameterValue {
-        self.values[parameter as usize]
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn devices_are_found_by_name_and_target() {
-        assert_eq!(DeviceModel::from_name("mi300x").map(|d| d.name), Some("MI300X"));
-        assert_eq!(DeviceModel::of(Target::GFX950).map(|d| d.name), Some("MI355X"));
-        assert!(DeviceModel::from_name("MI999").is_none() && DeviceModel::of(Target::GFX906).is_none());
-        assert_eq!(
-            Target::ALL.map(|t| DeviceModel::nearest(t).name),
-            ["MI210", "MI210", "MI210", "MI300X", "MI355X"]
-        );
-    }
-
-    #[test]
-    fn every_guess_says_so() {
-        for device in DeviceModel::ALL {
-            for parameter in DeviceParameter::ALL {
-                let value = device.value(parameter);
-                let guessed = value.source == "assumed";
-                assert!(
-                    !guessed || value.confidence == Confidence::Unknown,
-                    "{parameter:?} of {}",
-                    device.name
-                );
-                assert!(value.value >= 0.0 && !value.source.is_empty());
-            }
-        }
-    }
 }
