@@ -19,6 +19,7 @@
 //! - [`chained_gemm`](chained_gemm()): two products one after the other
 //! - [`block_scaled_gemm`]: products of narrow floats with a scale for each block
 //! - [`block_float_gemm`]: products of OCP's MX formats: 4-, 6- and 8-bit floats with a scale for each 32
+//! - [`arrange_scales`]: their scales in the order in which products take them
 //! - [`topk`](topk()): the largest elements of each row
 //! - [`sort`](sort()): the elements of each row in order
 //! - [`list`]: the same as a table, by name, with default symbols: what the program offers
@@ -69,7 +70,7 @@ use std::panic::Location as Caller;
 use crate::prelude::*;
 use asked::asked_at;
 
-pub use block_float::block_float_gemm;
+pub use block_float::{ScaleOrder, arrange_scales, block_float_gemm};
 pub use block_scaled::block_scaled_gemm;
 pub use chained_gemm::chained_gemm;
 pub use conv2d::{Conv2d, ImageLayout};

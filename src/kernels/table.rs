@@ -5,10 +5,10 @@ use std::panic::Location as Caller;
 use super::gemm::base;
 use super::table_symbols::*;
 use super::{
-    Conv2d, Elementwise, Form, Gemm, ImageLayout, Norm, OperandShape, Rope, RopePairs, SortOrder, Waves,
-    block_float_gemm, block_scaled_gemm, chained_gemm, column_sum, copy, copy_strided, cumsum,
-    cumsum_exclusive, gather, grouped_gemm, histogram, log_softmax, permute, row_argmax, row_max, row_sum,
-    scatter_add, softmax, sort, split_k, split_k_atomic, stream_k, topk, transpose,
+    Conv2d, Elementwise, Form, Gemm, ImageLayout, Norm, OperandShape, Rope, RopePairs, ScaleOrder, SortOrder,
+    Waves, arrange_scales, block_float_gemm, block_scaled_gemm, chained_gemm, column_sum, copy, copy_strided,
+    cumsum, cumsum_exclusive, gather, grouped_gemm, histogram, log_softmax, permute, row_argmax, row_max,
+    row_sum, scatter_add, softmax, sort, split_k, split_k_atomic, stream_k, topk, transpose,
 };
 use crate::prelude::*;
 
@@ -559,7 +559,9 @@ const ALL: &[KernelEntry] = &[
         dtype: F4E2M1,
         waves: Some(SQUARE),
         derived: &[],
-        make: Make::Kernel(|dtype, mma, waves| block_float_gemm([dtype; 2], mma, waves)),
+        make: Make::Kernel(|dtype, mma, waves| {
+            block_float_gemm([dtype; 2], ScaleOrder::SideBySide, mma, waves)
+        }),
     },
     KernelEntry {
         name: "gemm_mx_w4",
@@ -568,7 +570,27 @@ const ALL: &[KernelEntry] = &[
         dtype: F8E4M3Fn,
         waves: Some(SQUARE),
         derived: &[],
-        make: Make::Kernel(|dtype, mma, waves| block_float_gemm([dtype, F4E2M1], mma, waves)),
+        make: Make::Kernel(|dtype, mma, waves| {
+            block_float_gemm([dtype, F4E2M1], ScaleOrder::SideBySide, mma, waves)
+        }),
+    },
+    KernelEntry {
+        name: "gemm_mx_rows",
+        description: "gemm_mx with rows of scales, as quantisers write them",
+        symbols: BLOCK_FLOAT_ROWS,
+        dtype: F4E2M1,
+        waves: Some(SQUARE),
+        derived: &[],
+        make: Make::Kernel(|dtype, mma, waves| block_float_gemm([dtype; 2], ScaleOrder::Rows, mma, waves)),
+    },
+    KernelEntry {
+        name: "arrange_scales",
+        description: "the scales of gemm_mx in its order, of rows: b[k / 8, i, k % 8] = a[i, k]",
+        symbols: ARRANGED_SCALES,
+        dtype: F8E8M0,
+        waves: Some(Waves::new(4, 1)),
+        derived: &[],
+        make: Make::Kernel(|_, _, waves| arrange_scales(waves)),
     },
     KernelEntry {
         name: "chained_gemm",

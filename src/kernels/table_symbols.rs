@@ -327,7 +327,23 @@ pub(super) const BLOCK_FLOAT: &[SymbolDefault] = symbol_defaults! {
     K = 1024 "what is summed over",
     BLOCK_M = 64 "rows of C per workgroup",
     BLOCK_N = 64 "columns of C per workgroup",
+    BLOCK_K = 256 "K per iteration",
+};
+
+pub(super) const BLOCK_FLOAT_ROWS: &[SymbolDefault] = symbol_defaults! {
+    M = 512 "rows of A and C",
+    N = 512 "columns of C",
+    K = 1024 "what is summed over",
+    BLOCK_M = 64 "rows of C per workgroup",
+    BLOCK_N = 64 "columns of C per workgroup",
     BLOCK_K = 128 "K per iteration",
+};
+
+pub(super) const ARRANGED_SCALES: &[SymbolDefault] = symbol_defaults! {
+    ROWS = 512 "rows that have scales",
+    K = 1024 "elements of a row, of which 32 have one scale",
+    BLOCK_ROWS = 64 "rows per workgroup",
+    BLOCK_K = 1024 "elements of a row per workgroup",
 };
 
 pub(super) const BLOCK_SCALED: &[SymbolDefault] = symbol_defaults! {

@@ -1,7 +1,9 @@
 //! Kernels of this crate for check mode, of every kind and small enough to be launched thousands of times.
 
 use groundswell::internals::schedules::{BarrierRole, barriers_of};
-use groundswell::kernels::{Form, Gemm, Waves, block_float_gemm, column_sum, copy, softmax, transpose};
+use groundswell::kernels::{
+    Form, Gemm, ScaleOrder, Waves, block_float_gemm, column_sum, copy, softmax, transpose,
+};
 use groundswell::prelude::*;
 use groundswell::report::LdsAccessReport;
 use groundswell::target::Feature;
@@ -200,7 +202,7 @@ pub fn ours(target: Target) -> Vec<Ours> {
 pub fn block_floats(target: Target) -> Vec<Ours> {
     let (even, ragged, tile) = ([64, 64, 512], [33, 50, 456], [32, 32, 128]);
     let of = |name: &str, dtype, (shape, waves): (MatrixShape, Waves), sizes: [[i64; 3]; 2], schedule| {
-        let kernel = block_float_gemm([dtype; 2], shape.into(), waves).expect("a kernel");
+        let kernel = block_float_gemm([dtype; 2], ScaleOrder::Rows, shape.into(), waves).expect("a kernel");
         let names = ["M", "N", "K", "BLOCK_M", "BLOCK_N", "BLOCK_K"];
         let sizes: Vec<_> = names.into_iter().zip(sizes.into_iter().flatten()).collect();
         Ours::new(target, name, &kernel, &sizes, |o: Options| o.schedule(Schedule::clone(schedule)))

@@ -23,7 +23,7 @@ pub fn argument(name: &str, dtype: DType, shape: &[usize], sizes: &[(&'static st
         // Some of them are outside, on either side.
         "ids" => Box::new(move |at| ((at as i64 * 29) % (size("ROWS") + 4) - 2) as f64),
         "expert_of_block" => Box::new(move |at| ((at as i64 * 5) % (size("EXPERTS") + 2) - 1) as f64),
-        "a_scale" | "b_scale" if dtype == F8E8M0 => Box::new(|at| [0.5, 1.0, 2.0, 4.0][(at + at / 4) % 4]),
+        _ if dtype == F8E8M0 => Box::new(|at| [0.5, 1.0, 2.0, 4.0][(at + at / 4) % 4]),
         "scale" | "row_scale" | "a_scale" | "b_scale" => Box::new(|at| [0.5, 1.0, 2.0, -4.0][at % 4]),
         "positions" => Box::new(|at| (at * 3) as f64),
         _ => Box::new(number),
@@ -329,12 +329,30 @@ pub fn reference(kernel: &str, l: &ReadyLaunch<'_>) -> Option<Outputs> {
             vec![("c", l.product(scaled, |sum, _, _| sum))]
         }
         "gemm_mx" | "gemm_mx_w4" => {
+            let [m, n] = ["M", "N"].map(|name| l.size(name));
+            // Eight scales of each row side by side.
+            let place = |rows: usize, row: usize, e: usize| (e / 256 * rows + row) * 8 + e / 32 % 8;
+            let scaled = |[i, j, e]: [usize; 3]| {
+                let scales = l.of("a_scale")[place(m, i, e)] * l.of("b_scale")[place(n, j, e)];
+                l.a_bt([i, j, e]) * scales
+            };
+            vec![("c", l.product(scaled, |sum, _, _| sum))]
+        }
+        "gemm_mx_rows" => {
             let blocks = l.size("K").div_ceil(32);
             let scaled = |[i, j, e]: [usize; 3]| {
                 let scales = l.of("a_scale")[i * blocks + e / 32] * l.of("b_scale")[j * blocks + e / 32];
                 l.a_bt([i, j, e]) * scales
             };
             vec![("c", l.product(scaled, |sum, _, _| sum))]
+        }
+        "arrange_scales" => {
+            let (rows, blocks, mut b) = (l.size("ROWS"), l.size("K").div_ceil(32), l.of("b").to_vec());
+            for (at, &scale) in l.of("a").iter().enumerate() {
+                let (row, block) = (at / blocks, at % blocks);
+                b[(block / 8 * rows + row) * 8 + block % 8] = scale;
+            }
+            vec![("b", b)]
         }
         "batched_gemm" => {
             let [b, m, n, k] = ["B", "M", "N", "K"].map(|name| l.size(name));

@@ -14,7 +14,7 @@ use groundswell::internals::node::{Body, Op, Operands, Placement, Trip, ValueTyp
 use groundswell::internals::walk;
 use groundswell::internals::with_workspace;
 use groundswell::internals::{KernelResults, run_compared};
-use groundswell::kernels::{Form, Gemm as Product, Waves, block_float_gemm};
+use groundswell::kernels::{Form, Gemm as Product, ScaleOrder, Waves, block_float_gemm};
 use groundswell::options::{GlobalToShared, Schedule};
 use groundswell::prelude::*;
 use groundswell::text::Detail;
@@ -543,7 +543,9 @@ fn scaled_rows() -> (Kernel, Options) {
 
 /// A product of block floats for a chip that has none.
 fn product_of_blocks() -> (Kernel, Options) {
-    let kernel = block_float_gemm([F8E4M3Fn; 2], MatrixShape::M16x16.into(), Waves::new(1, 1)).unwrap();
+    let kernel =
+        block_float_gemm([F8E4M3Fn; 2], ScaleOrder::Rows, MatrixShape::M16x16.into(), Waves::new(1, 1))
+            .unwrap();
     let sizes = [("M", 16), ("N", 16), ("K", 200), ("BLOCK_M", 16), ("BLOCK_N", 16), ("BLOCK_K", 128)];
     let options = sizes.into_iter().fold(Options::new(Target::GFX942), |o, (name, size)| o.set(name, size));
     (kernel, options)
