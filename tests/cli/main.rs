@@ -1,6 +1,8 @@
 //! The program, what it and other processes leave on disk, and what documentation shows of it. These tests
 //! belong to the package of the program, as cargo tells them alone where it is.
 
+#[path = "../common/figures.rs"]
+mod figures;
 #[path = "../common/host_files.rs"]
 mod host_files;
 #[path = "../common/kernels.rs"]
@@ -19,5 +21,6 @@ mod cli_packages;
 mod cli_scalars;
 mod disk_cache;
 mod documentation;
+mod figures_of_kernels;
 mod gallery;
 mod program;

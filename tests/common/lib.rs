@@ -11,7 +11,8 @@
 //! mode ([`timed`]), files of the host with device code inside ([`host_files`]), random words
 //! ([`random_words`]), lists of schedules ([`schedules`]), AMD's table of matrix instructions
 //! ([`matrix_table`]), machine bodies with a wait less ([`weakened`]), what fuzz targets check ([`checks`]),
-//! files of cases that are like each other ([`case_files`]), and where files are ([`places`]).
+//! files of cases that are like each other ([`case_files`]), figures of pages ([`figures`]), and where files
+//! are ([`places`]).
 
 pub mod atomics;
 pub mod block_floats;
@@ -23,6 +24,7 @@ pub mod clang;
 pub mod corpus;
 pub mod device_suite;
 pub mod exact_case;
+pub mod figures;
 pub mod floats;
 pub mod host_files;
 pub mod instructions;

@@ -1,11 +1,12 @@
 //! Time mode against the main loops of measured GEMM kernels, rebuilt from their descriptions: the same
 //! numbers of instructions in the same order, with loads from real matrices. They are judged at the clock
-//! that the chip sustains with busy matrix cores, as the measured ones ran; docs/time-model.md has the rows
-//! that these tests print, with the greatest clock beside it.
+//! that the chip sustains with busy matrix cores, as the measured ones ran; docs/time-model.md has the rows,
+//! with the greatest clock beside it, and these tests hold that it does.
 //!
 //! GT: ROCm/gfx950-gluon-tutorials (AMD), gemm.
 
 use groundswell::simulator::time::{ClockChoice, DeviceModel, DeviceParameter};
+use groundswell_testing::figures::{self, Row};
 use groundswell_testing::timed::Loop;
 
 /// A loop's body under construction: matrix instructions, with other instructions between them.
@@ -205,12 +206,18 @@ impl Tiles {
     }
 }
 
-/// The rows of a table, and those of them that are too far off.
-#[derive(Default)]
-struct Rows(Vec<String>);
+/// A table of the page: its name, and what is wrong with its rows.
+struct Rows {
+    table: &'static str,
+    wrong: Vec<String>,
+}
 
 impl Rows {
-    /// Prints a row, with clk at the sustained clock and at the greatest one, and judges the first.
+    fn of(table: &'static str) -> Rows {
+        Rows { table, wrong: Vec::new() }
+    }
+
+    /// A row of the page, with clk at the sustained clock and at the greatest one, of which the first is judged.
     fn row(&mut self, what: &str, most: f64, measured: f64, clk: impl FnMut(ClockChoice) -> f64) {
         self.row_at(ClockChoice::Sustained, what, most, measured, clk);
     }
@@ -226,16 +233,18 @@ impl Rows {
     ) {
         let [judged, greatest] = [clock, ClockChoice::Greatest].map(&mut clk);
         let off = judged / measured - 1.0;
-        let text = format!("| {what} | {measured:.0} | {judged:.0} | {:+.1}% | {greatest:.0} |", 100.0 * off);
-        eprintln!("{text}");
+        let [measured, judged, greatest] = [measured, judged, greatest].map(|clk| format!("{clk:.0}"));
+        let cells = [measured, judged, format!("{:+.1}%", 100.0 * off), greatest];
         if off.abs() > most {
-            self.0.push(text);
+            self.wrong.push(format!("{what}: {cells:?}"));
         }
+        let row = Row { page: "time-model.md", table: self.table, first: what };
+        self.wrong.extend(row.holds(&cells).err());
     }
 
     #[track_caller]
     fn all_are_close(self) {
-        assert!(self.0.is_empty(), "{:#?}", self.0);
+        figures::none_is_wrong(self.wrong);
     }
 }
 
@@ -274,7 +283,7 @@ fn four_waves(with_writes: bool, k: u32, clock: ClockChoice) -> f64 {
 
 #[test]
 fn four_waves_on_gfx942() {
-    let mut rows = Rows::default();
+    let mut rows = Rows::of("main loops");
     for (k, measured) in [(8256, 4587.7), (2112, 4702.0), (4160, 4625.0), (16448, 4570.0)] {
         let what = format!("gfx942, 4 waves, 256x256x64, K = {k}");
         rows.row(&what, CLOSE, measured, |clock| four_waves(true, k, clock));
@@ -320,7 +329,7 @@ fn eight_waves_on_gfx942() {
     for text in NEXT_COLUMNS {
         body.line(text);
     }
-    let mut rows = Rows::default();
+    let mut rows = Rows::of("main loops");
     for (k, measured) in [(2112, 4235.5), (4160, 4168.8), (8256, 4187.7), (16448, 4120.0)] {
         let tiles = Tiles { waves: 8, m: 256, n: 256, k, columns: 19 };
         let what = format!("gfx942, 8 waves in two groups, 8 regions, K = {k}");
@@ -359,7 +368,7 @@ fn eight_waves_on_gfx950() {
         let tiles = Tiles { waves: 8, m: 256, n: 256, k, columns: 16 };
         tiles.clk(DeviceModel::MI355X, clock, &prologue, text)
     };
-    let mut rows = Rows::default();
+    let mut rows = Rows::of("main loops");
     let halves = quadrants(FULL_RATE, 16, [&[]; 4]);
     for k in [8192, 16384] {
         let what = format!("gfx950, 8 waves, quadrants, two buffers, K = {k}");
@@ -431,7 +440,7 @@ fn four_waves_on_gfx950() {
     for text in NEXT_COLUMNS.into_iter().chain(["s_waitcnt vmcnt(0)", "s_barrier"]) {
         body.line(text);
     }
-    let mut rows = Rows::default();
+    let mut rows = Rows::of("main loops");
     // The best of its versions, of which others take up to 3948 clk by what compilers put in between.
     let what = "gfx950, 4 waves, v4: loads, reads, matrix instructions, K = 8192";
     rows.row(what, CLOSE, 3593.0, |clock| clk(&body.text, 8192, clock));
@@ -492,7 +501,7 @@ fn tile(m: u32, n: u32, k: u32, clock: ClockChoice) -> f64 {
 /// GT, docs/tcp_bound_tile_model: 256 workgroups, K = 8192, efficiency in percent.
 #[test]
 fn tiles_are_limited_by_what_can_be_under_way() {
-    let mut rows = Rows::default();
+    let mut rows = Rows::of("evenly spread");
     for (m, n, measured) in [
         (256, 256, 96.0),
         (256, 128, 83.0),
@@ -504,7 +513,7 @@ fn tiles_are_limited_by_what_can_be_under_way() {
         (64, 128, 47.0),
     ] {
         let matrix = f64::from(m * n) / 32.0;
-        let what = format!("gfx950, loads and matrix instructions of {m}x{n}x64, K = 8192");
+        let what = format!("{m}x{n}x64");
         // Two tiles are at the boundary of two limits, where the order of instructions decides, which is not
         // published: GT predicts 94 % of loads that are spread evenly, as these are.
         let most = if m + n == 384 { 0.12 } else { CLOSE };
@@ -516,7 +525,7 @@ fn tiles_are_limited_by_what_can_be_under_way() {
 /// GT, gemm/inter_wave/a16w16: M = N = 4096, efficiency of the loop in percent.
 #[test]
 fn long_sums_wait_for_translation() {
-    let mut rows = Rows::default();
+    let mut rows = Rows::of("main loops");
     for (k, measured) in [(8192, 98.7), (16384, 97.7)] {
         let what = format!("gfx950, 4 waves, loads and matrix instructions, K = {k}");
         rows.row(&what, CLOSE, 204_800.0 / measured, |clock| tile(256, 256, k, clock));
@@ -570,7 +579,7 @@ fn skinny_products_get_what_memory_has() {
     }
     prologue.spread(0, loads());
     prologue.spread(0, loads());
-    let mut rows = Rows::default();
+    let mut rows = Rows::of("skinny products");
     for (workgroups, rate) in [(32, 1529.0), (64, 2864.0), (128, 4580.0), (256, 6442.0)] {
         let mut kernel = Loop {
             device: DeviceModel::MI355X,
@@ -593,7 +602,7 @@ fn skinny_products_get_what_memory_has() {
             };
             kernel.slope_at(clock, [8, 28])[2] * 1000.0 / DeviceModel::MI355X.value(parameter).value
         };
-        let what = format!("gfx950, skinny product by {workgroups} workgroups, ns");
+        let what = workgroups.to_string();
         rows.row(&what, 0.15, nanoseconds, clk);
     }
     rows.all_are_close();
@@ -644,7 +653,7 @@ fn results_of_16_bits_are_stored() {
         };
         kernel.run_at(clock).unit.clk as f64
     };
-    let mut rows = Rows::default();
+    let mut rows = Rows::of("main loops");
     let what = "gfx950, 16-bit results of 256x256, eight waves";
     rows.row(what, CLOSE, 16_660.0, |clock| clk(&body.text, clock) - clk("", clock));
     rows.all_are_close();
