@@ -110,7 +110,7 @@ mod sequences {
     }
 
     pub fn exp(x: f32, off: i32) -> f32 {
-        let whole = (LOG2_E * x).round_ties_even() as i32;
+        let whole = (f64::from(LOG2_E * x) + 0.5).floor() as i32;
         let fraction = x.mul_add(1.925_963e-8, x.mul_add(LOG2_E, -(whole as f32)));
         scaled(approximate(f64::exp2, fraction, off), whole)
     }

@@ -88,36 +88,49 @@ impl ArithmeticLayer<'_> {
         if self.care(dtype) == Care::None {
             return self.vop1(Opcode::VExpF32, x);
         }
+        if self.care(dtype) == Care::Range {
+            let half = self.vop2(Opcode::VMulF32, constant(0.5), x);
+            return self.exp2_of_twice(half);
+        }
         // The fraction's power is in (1/2, 2), and the whole part goes to the exponent. Far outside of the
         // integers' range the fraction overflows, in the same direction as the result.
         let x = Scalar::Reg(self.in_vgpr(x));
         let whole = self.vop1(Opcode::VCvtI32F32, x);
         let rounded = self.vop1(Opcode::VCvtF32I32, Scalar::Reg(whole));
         let fraction = self.vop2(Opcode::VSubF32, x, Scalar::Reg(rounded));
-        self.power(fraction, whole)
+        let power = self.vop1(Opcode::VExpF32, Scalar::Reg(fraction));
+        self.vop3(Opcode::VLdexpF32, &[Scalar::Reg(power), Scalar::Reg(whole)])
+    }
+
+    /// The square of a power of two: it is denormal where its root is far from that. Squaring doubles the
+    /// relative error of the instruction, which is still far below the last bit of a bf16.
+    fn exp2_of_twice(&mut self, half: Operand) -> Operand {
+        let root = self.vop1(Opcode::VExpF32, Scalar::Reg(half));
+        self.vop2(Opcode::VMulF32, Scalar::Reg(root), Scalar::Reg(root))
     }
 
     pub(crate) fn exp(&mut self, x: Scalar, dtype: DType) -> Operand {
-        if self.care(dtype) != Care::Precision {
-            let exponent = self.vop2(Opcode::VMulF32, constant(LOG2_E[0]), x);
-            return self.exp2(Scalar::Reg(exponent), dtype);
+        match self.care(dtype) {
+            Care::None => {
+                let exponent = self.vop2(Opcode::VMulF32, constant(LOG2_E[0]), x);
+                return self.vop1(Opcode::VExpF32, Scalar::Reg(exponent));
+            }
+            Care::Range => {
+                let half = self.vop2(Opcode::VMulF32, constant(LOG2_E[0] / 2.0), x);
+                return self.exp2_of_twice(half);
+            }
+            Care::Precision => {}
         }
         // The product with log2 e needs more bits than an f32 has: its nearest integer is subtracted before
         // it is rounded.
         let x = self.in_vgpr(x);
         let near = self.vop2(Opcode::VMulF32, constant(LOG2_E[0]), Scalar::Reg(x));
-        let nearest = self.vop1(Opcode::VRndneF32, Scalar::Reg(near));
-        let whole = self.vop1(Opcode::VCvtI32F32, Scalar::Reg(nearest));
-        // Not `nearest`, which may be infinite.
+        // Far outside of the integers' range the fraction overflows, in the same direction as the result.
+        let whole = self.vop1(Opcode::VCvtRpiI32F32, Scalar::Reg(near));
         let rounded = self.vop1(Opcode::VCvtF32I32, Scalar::Reg(whole));
         let [high, low] = LOG2_E.map(|part| self.constant_sgpr(part.to_bits()));
         let fraction = self.fma([x, high, rounded], 0b100);
         let fraction = self.fma([x, low, fraction], 0);
-        self.power(fraction, whole)
-    }
-
-    /// `2^(fraction + whole)`
-    pub(crate) fn power(&mut self, fraction: Operand, whole: Operand) -> Operand {
         let power = self.vop1(Opcode::VExpF32, Scalar::Reg(fraction));
         self.vop3(Opcode::VLdexpF32, &[Scalar::Reg(power), Scalar::Reg(whole)])
     }
