@@ -74,6 +74,8 @@ pub(super) struct Coalescer {
     hints: PrimaryMap<HintId, Hint>,
     merged: Vec<LiveSegment>,
     walks: SegmentWalks,
+    /// Registers that are both C and D of a matrix instruction.
+    in_place: Vec<VReg>,
     /// Registers that are C or D of a matrix instruction.
     accumulates: SecondaryMap<VReg, bool>,
     /// Steps that joining has taken, and may take: long histories are not walked again and again.
@@ -164,7 +166,10 @@ impl Coalescer {
         tied: Tied,
     ) -> bool {
         self.collect(body, loops, &liveness.operands.connecting);
-        if tied == Tied::Accumulators && self.affinities.iter().all(|affinity| affinity.shared.is_none()) {
+        let accumulates = || self.affinities.iter().any(|affinity| affinity.shared.is_some());
+        if self.affinities.is_empty()
+            || tied == Tied::Accumulators && self.in_place.is_empty() && !accumulates()
+        {
             return false;
         }
         self.accumulates.clear();
@@ -172,6 +177,9 @@ impl Coalescer {
         for affinity in self.affinities.iter().filter(|affinity| affinity.shared.is_some()) {
             self.accumulates[affinity.a] = true;
             self.accumulates[affinity.b] = true;
+        }
+        for &register in &self.in_place {
+            self.accumulates[register] = true;
         }
         self.start(body, liveness);
         // From the last result back to what a loop carries: that has more pieces than the rest, so it is best
@@ -284,6 +292,7 @@ impl Coalescer {
     /// Finds what copies and matrix instructions connect; `connecting` are those instructions.
     fn collect(&mut self, body: &MachineBody, loops: &LoopDepths, connecting: &[InstId]) {
         self.affinities.clear();
+        self.in_place.clear();
         let mut block = BlockId::from_u32(0);
         for &index in connecting {
             while body.blocks[block].end <= index {
@@ -296,7 +305,10 @@ impl Coalescer {
                 let parts = ((1u64 << inst.width(0)) - 1) as u32;
                 Some((operands, Some(SharedPosition { position: Position::read(index), parts })))
             };
-            let Some(((to, from), shared)) = copy.or_else(tied) else { continue };
+            let Some(((to, from), shared)) = copy.or_else(tied) else {
+                self.in_place.extend(sum_in_place(inst));
+                continue;
+            };
             let (Some((a, a_first)), Some((b, b_first))) = (to.as_virtual(), from.as_virtual()) else {
                 continue;
             };
@@ -581,6 +593,12 @@ impl Coalescer {
         }
         (firsts[early], last)
     }
+}
+
+/// The register that a matrix instruction adds to.
+fn sum_in_place(inst: &Inst) -> Option<VReg> {
+    let [d, _, _, c, ..] = inst.operands;
+    (d == c).then(|| d.as_virtual()).flatten().map(|(id, _)| id)
 }
 
 /// D and C of a matrix instruction whose C is another register than D and than A and B.

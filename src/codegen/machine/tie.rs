@@ -1,8 +1,8 @@
 //! Accumulators stay in place: the result of a matrix instruction takes the register of its accumulator if
 //! nothing reads the accumulator afterwards, and a loop carries it in the same register.
 //!
-//! A body comes with a register of its own for every value, and with copies where a loop hands one on; the
-//! verifier of the allocation compares with that. Registers that liveness allows to be one become one before
+//! A body comes with a register of its own for every value, except for sums whose accumulator nothing else
+//! uses, and with copies where a loop hands one on; the verifier of the allocation compares with that. Registers that liveness allows to be one become one before
 //! anything is placed or spilled, however much room there is: a loop that copies its accumulators would be
 //! far too slow.
 //!

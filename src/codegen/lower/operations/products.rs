@@ -4,9 +4,10 @@ use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
 
 use super::OperationLayer;
-use crate::codegen::isa::{Inst, Modifiers, Operand};
+use crate::codegen::isa::{Inst, Meaning, Modifiers, Opcode, Operand, VReg};
 use crate::codegen::lower::emit::emitter::Scalar;
 use crate::codegen::lower::values::places::ValuePlace;
+use crate::codegen::machine::{RegisterFile, VirtualRegister};
 use crate::codegen::target::{AccumulationFile, Target};
 use crate::ir::diagnostic::{Diagnostic, Kind};
 use crate::ir::layout::Mma;
@@ -32,8 +33,7 @@ impl OperationLayer<'_> {
         }
         let [a, b] = factors;
         let width = mma.accumulator_registers();
-        // The sum has registers of its own. Where nothing reads the accumulator afterwards, the allocator
-        // makes them one. Zeros, with which most sums begin, need no registers at all (CDNA3 guide, 7.1: SrcC
+        // Zeros, with which most sums begin, need no registers at all (CDNA3 guide, 7.1: SrcC
         // is a register or an inline constant); gfx908 takes registers alone (LLVM,
         // `FeatureMFMAInlineLiteralBug`).
         let c = if let ValuePlace::Constant(bits) = *self.place(acc)?
@@ -56,7 +56,7 @@ impl OperationLayer<'_> {
             self.set_place(node, ValuePlace::Registers(sum));
             return Ok(());
         }
-        let sum = self.emitter.vgpr(width);
+        let sum = self.sum_registers(instruction.opcode, c, width);
         let [of_a, of_b] = instruction.formats.map(u32::from);
         let mut sources: SmallVec<[Operand; 6]> = SmallVec::from_slice(&[sum, a, b, c]);
         for &scale in scales {
@@ -67,6 +67,25 @@ impl OperationLayer<'_> {
             .push(inst.modifiers(Modifiers::new().cbsz(of_a).blgp(of_b).scale_select(byte | byte << 2)));
         self.set_place(node, ValuePlace::Registers(sum));
         Ok(())
+    }
+}
+
+impl OperationLayer<'_> {
+    /// The registers of a sum: those of the accumulator `c` if this is the only use of what they hold, and if
+    /// they are written anew whenever this point is reached. Otherwise they are its own, and where liveness
+    /// allows it the allocator makes them one, which takes longer.
+    fn sum_registers(&mut self, opcode: Opcode, c: Operand, width: u32) -> Operand {
+        let is_matrix = matches!(opcode.info().meaning, Meaning::Mfma(..) | Meaning::FormattedMfma(_));
+        let whole = VirtualRegister { file: RegisterFile::Vgpr, width: width as u8 };
+        let is_whole = |(id, part): (VReg, u32)| part == 0 && self.emitter.body.registers[id] == whole;
+        let in_place = is_matrix
+            && c.as_virtual().is_some_and(is_whole)
+            && self.contents(c).is_some_and(|known| known.uses == 1 && known.depth >= self.depth());
+        if !in_place {
+            return self.emitter.vgpr(width);
+        }
+        self.renew_contents(&[ValuePlace::Registers(c)]);
+        c
     }
 }
 
