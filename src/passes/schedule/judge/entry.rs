@@ -115,14 +115,15 @@ pub(super) fn loads_under_way(view: SchedulerView, node: Entity) -> Result<Optio
     // The last load that waves have issued comes first.
     let mut matched = 0;
     for &other in before.iter().rev() {
-        let seen = view.node(other)?;
-        let row = seen.op.row();
-        if *seen.op == Op::Barrier || row.class == OpClass::Region {
+        let op = view.op(other)?;
+        let row = op.row();
+        if op == Op::Barrier || row.class == OpClass::Region {
             break;
         }
         if row.unit != OpUnit::Memory {
             continue;
         }
+        let seen = view.node(other)?;
         if counter_of(view.buffer_of(&seen)?, row.memory) != AccessCounter::Loads {
             return Ok(None);
         }
@@ -150,17 +151,18 @@ fn loads_of_a_trip(view: SchedulerView, node: Entity) -> Result<(Vec<Expansion>,
     // Without a wait none is known to be over.
     let mut left = None;
     for &inner in view.body(node)? {
-        let seen = view.node(inner)?;
-        let row = seen.op.row();
-        if *seen.op == Op::Barrier {
+        let op = view.op(inner)?;
+        let row = op.row();
+        if op == Op::Barrier {
             left = Some(0);
-        } else if let Op::Control(Control::WaitForLoads(most)) = *seen.op {
+        } else if let Op::Control(Control::WaitForLoads(most)) = op {
             left = Some(left.map_or(most.into(), |left: u32| left.min(most.into())));
-        } else if row.unit == OpUnit::Memory
-            && counter_of(view.buffer_of(&seen)?, row.memory) == AccessCounter::Loads
-        {
-            loads.push(seen.piece(inner));
-            left = left.map(|left| left + 1);
+        } else if row.unit == OpUnit::Memory {
+            let seen = view.node(inner)?;
+            if counter_of(view.buffer_of(&seen)?, row.memory) == AccessCounter::Loads {
+                loads.push(seen.piece(inner));
+                left = left.map(|left| left + 1);
+            }
         }
     }
     Ok((loads, left.unwrap_or(0)))
