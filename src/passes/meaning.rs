@@ -55,7 +55,7 @@ impl KernelResults {
     ) -> Result<KernelResults, Diagnostic> {
         let value = |symbol: Symbol| options.value(symbol).or_else(|| open(symbol));
         let mut inputs = Vec::new();
-        let is_while = |node: &Entity| kernel.world.get::<Op>(*node) == Some(&Op::While);
+        let is_while = |node: &Entity| kernel.world.get::<Op>(*node).is_some_and(|op| op.yields_condition());
         let loops = walk::nodes(&kernel.world, kernel.root).iter().any(is_while);
         let [arguments, _] = arguments(kernel);
         for node in arguments {

@@ -36,8 +36,8 @@ fn classes() -> Vec<OperationClass> {
         class("sort", &["SortOp"], all(SortOp::ALL), 1, 1),
         class("atomic", &["AtomicOp"], all(AtomicOp::ALL), 1, 3),
         class("contraction", &["ContractionOp", "Op"], named(&["Mma", "ScaledMma"]), 0, 4),
-        class("access", &["AccessOp", "Op"], named(&["Read", "Write", "Atomic", "GlobalToShared"]), 1, 6),
-        class("region", &["RegionOp", "Op"], named(&["Iterate", "Conditional", "While", "Pipeline"]), 1, 6),
+        class("access", &["AccessOp", "Op"], named(&["Read", "Write", "Atomic", "GlobalToShared"]), 1, 2),
+        class("region", &["RegionOp", "Op"], named(&["Iterate", "Conditional", "While", "Pipeline"]), 1, 2),
     ]
 }
 

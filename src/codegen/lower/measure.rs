@@ -41,7 +41,7 @@ fn measure(workspace: &mut Workspace) -> PassResult {
     let spans = lower_noting(workspace, &mut body, noting)?.nodes.unwrap_or_default();
     let (world, root) = (&mut workspace.world, workspace.root);
     let target = nodes::fact::<Settings>(world, root, "a kernel without settings")?.0.target();
-    let is_loop = |node: Entity| world.get::<Op>(node).is_some_and(|op| matches!(op, Op::Iterate(_)));
+    let is_loop = |node: Entity| world.get::<Op>(node).is_some_and(|op| op.over_tiles().is_some());
     let mut writer = CodeWriter::new(&body, target);
     for (at, span) in spans.iter().enumerate() {
         let inner = spans[..at].iter().rev().take_while(|inner| inner.insts.start >= span.insts.start);

@@ -85,11 +85,11 @@ impl KernelAssembler {
                 true => self.push_at_own_place(origin, op, &operands, memory),
             });
         };
-        let ty = match op {
-            Op::Read => ValueType { dims: self.dims(&dims)?, dtype: None },
-            _ => ValueType::unknown(),
+        let ty = match op.loads() {
+            true => ValueType { dims: self.dims(&dims)?, dtype: None },
+            false => ValueType::unknown(),
         };
-        if op == Op::Write
+        if op.stores()
             && let Some((symbol, dim)) = self.meets(memory, &mapping)
         {
             let text = format!(

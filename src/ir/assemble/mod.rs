@@ -149,14 +149,14 @@ impl KernelAssembler {
     pub(crate) fn flag(&mut self, access: Entity, flags: MemoryAccessFlags) -> Result<(), Diagnostic> {
         let (op, operands) = (self.world.get::<Op>(access), self.world.get::<Operands>(access));
         // A load to LDS reads its first operand.
-        let memory = operands.and_then(|operands| match op {
-            Some(Op::GlobalToShared) => operands.0.first().copied(),
-            _ => operands.0.last().copied(),
+        let memory = operands.and_then(|operands| match op.is_some_and(|op| op.copies()) {
+            true => operands.0.first().copied(),
+            false => operands.0.last().copied(),
         });
         let accessed = memory.and_then(|memory| self.world.get::<Op>(memory));
         let words: Vec<&str> = flags.words().collect();
         let fault = match (op, accessed) {
-            (Some(Op::Atomic(_)), _) => {
+            (Some(op), _) if op.updates() => {
                 ("an atomic update is", "nothing comes between its parts, and every wave sees it")
             }
             (_, Some(Op::Memory)) => {
@@ -425,7 +425,7 @@ impl KernelAssembler {
     /// without them is that rows lie side by side.
     fn push_at_own_place(&mut self, origin: Origin, op: Op, operands: &[Entity], memory: Entity) -> Entity {
         let dims = self.world.get::<ValueType>(memory).map(|ty| ty.dims.clone()).unwrap_or_default();
-        let ty = if op == Op::Read { ValueType { dims, dtype: None } } else { ValueType::unknown() };
+        let ty = if op.loads() { ValueType { dims, dtype: None } } else { ValueType::unknown() };
         let own = self.dims_of(memory).into_iter().map(|symbol| match symbol.value() {
             Some(_) => SymExpr::from(0),
             None => symbol.into(),

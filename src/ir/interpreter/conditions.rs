@@ -20,7 +20,10 @@ impl Interpreter<'_> {
         let body = &self.get::<Body>(node)?.0;
         let yields = &self.get::<Yields>(node)?.0;
         let next = op.handed_on(yields);
-        let mut holds = self.holds(op, op.condition(operands).ok_or_else(malformed)?)?;
+        let mut holds = match op.condition(operands) {
+            Some(condition) => self.holds(op, condition)?,
+            None => !op.takes_condition(),
+        };
         let mut carried = Vec::with_capacity(next.len());
         for (number, &init) in op.initial(operands).iter().enumerate() {
             let value = self.value(init)?.clone();
@@ -45,9 +48,9 @@ impl Interpreter<'_> {
             for (number, (old, new)) in before.iter().zip(&carried).enumerate() {
                 self.same_type(number, old, new)?;
             }
-            holds = match (op, yields.last()) {
-                (Op::While, Some(&again)) => self.holds(op, again)?,
-                _ => false,
+            holds = match yields.get(next.len()) {
+                Some(&again) => self.holds(op, again)?,
+                None => false,
             };
             trips += 1;
             if holds && trips == MAX_TRIPS {

@@ -8,11 +8,12 @@ use super::tensor::Tensor;
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::layout::Dim;
 use crate::ir::node::*;
+use crate::ir::op::ContractionOp;
 
 impl Interpreter<'_> {
     pub(super) fn mma(
         &self,
-        choice: MmaChoice,
+        op: ContractionOp,
         [lhs, rhs, acc]: [Entity; 3],
         scales: Option<[Entity; 2]>,
     ) -> Result<(Dims, Tensor), Diagnostic> {
@@ -34,7 +35,7 @@ impl Interpreter<'_> {
             k: self.extent(k)?,
             taken: self.existing(k)?,
         };
-        let inputs = match choice {
+        let inputs = match op.choice() {
             MmaChoice::Explicit(mma) => mma.inputs(),
             MmaChoice::Kernel | MmaChoice::Shape(_) => [l.dtype(), r.dtype()],
         };
@@ -50,8 +51,8 @@ impl Interpreter<'_> {
         {
             return Err(shapes());
         }
-        let data = match scales {
-            None => product::multiply_add(l, r, a.data(), extents),
+        let scales = match scales {
+            None => None,
             Some([lhs_scale, rhs_scale]) => {
                 let [x, y] = [self.value(lhs_scale)?, self.value(rhs_scale)?];
                 let block =
@@ -61,10 +62,11 @@ impl Interpreter<'_> {
                     [m, n].map(|own| batch.iter().copied().chain([own, block]).collect::<Dims>());
                 let x = self.align(&x.dims, self.tensor(x)?, &left)?;
                 let y = self.align(&y.dims, self.tensor(y)?, &right)?;
-                let factors = [(l, x.data()), (r, y.data())];
-                product::multiply_add_scaled(factors, a.data(), extents, self.extent(block)?)
+                Some(([x, y], self.extent(block)?))
             }
         };
+        let scales = scales.as_ref().map(|([x, y], blocks)| ([x.data(), y.data()], *blocks));
+        let data = product::contracted(op, [l, r, a.data()], scales, extents);
         let data = data.map_err(Diagnostic::invalid)?;
         Ok((acc.dims.clone(), Tensor::filled(a.shape().to_vec(), data)))
     }

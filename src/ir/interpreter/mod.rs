@@ -76,7 +76,7 @@ use super::kernel::{DimTable, Kernel, KernelName, ScaledDim};
 use super::layout::Dim;
 use super::memory_layout::DebugLog;
 use super::node::{Name, *};
-use super::op::{CarriedOp, OpFamily, OrderOp, RegionOp};
+use super::op::{CarriedOp, OpFamily, OrderOp, Runs};
 use super::types::DType;
 use super::walk;
 use values::{gather, scatter};
@@ -419,10 +419,12 @@ impl<'a> Interpreter<'a> {
                 let moved = operands.first().and_then(|value| self.values.get(value)).cloned();
                 self.hand_on(node, moved)
             }
-            OpFamily::Region(RegionOp::Iterate(dim)) => self.iterate(node, dim, operands),
-            OpFamily::Region(RegionOp::Conditional | RegionOp::While) => {
-                self.under_condition(node, op, operands)
-            }
+            OpFamily::Region(region) => match region.runs() {
+                Runs::ForTiles(dim) => self.iterate(node, dim, operands),
+                Runs::UnderConditions { .. } => self.under_condition(node, op, operands),
+                // Scheduling makes it of nodes that have places.
+                Runs::ForStages(_) => Err(malformed()),
+            },
             OpFamily::Carried(CarriedOp::IterArg(number)) => {
                 let carried = self.carried.last().and_then(|values| values.get(number as usize)).cloned();
                 self.hand_on(node, carried)
@@ -437,10 +439,8 @@ impl<'a> Interpreter<'a> {
                 let &[value] = operands else { return Err(malformed()) };
                 self.set_symbol(symbol, value)
             }
-            // Scheduling makes it of nodes that have places.
-            OpFamily::Region(RegionOp::Pipeline(_)) => Err(malformed()),
             OpFamily::Contraction(op) => {
-                let sums = self.product(op.choice(), operands)?;
+                let sums = self.product(op, operands)?;
                 self.set_tensor(node, sums)
             }
             OpFamily::AlongDim(op) => {

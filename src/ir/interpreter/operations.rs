@@ -11,7 +11,9 @@ use crate::ir::diagnostic::Diagnostic;
 use crate::ir::facts::TurnedUnits;
 use crate::ir::mapping::Mapping;
 use crate::ir::node::*;
-use crate::ir::op::{AccessOp, AlongDimOp, ConstantOp, DeclarationOp, ElementWiseOp};
+use crate::ir::op::{
+    AccessOp, AlongDimOp, ConstantOp, ContractionOp, DataMovement, DeclarationOp, ElementWiseOp,
+};
 
 /// The dimensions and the elements of a value.
 type Computed = Result<(Dims, Tensor), Diagnostic>;
@@ -82,24 +84,24 @@ impl Interpreter<'_> {
         operands: &[Entity],
     ) -> Result<(), Diagnostic> {
         let mapping = self.world.get::<Mapping>(node);
-        match (op, operands) {
-            (AccessOp::Read, [values @ .., memory]) if let Some(mapping) = mapping => {
+        match (op.movement(), operands) {
+            (DataMovement::Load, [values @ .., memory]) if let Some(mapping) = mapping => {
                 self.read_mapped(node, mapping, values, *memory)
             }
-            (AccessOp::Read, &[memory]) => match self.world.get::<TurnedUnits>(node) {
+            (DataMovement::Load, &[memory]) => match self.world.get::<TurnedUnits>(node) {
                 Some(turned) => self.read_turned(node, turned, memory),
                 None => self.read(node, memory),
             },
-            (AccessOp::Write, &[value, ref values @ .., log]) if self.is_untyped_log(log) => {
+            (DataMovement::Store, &[value, ref values @ .., log]) if self.is_untyped_log(log) => {
                 self.log(mapping, value, values, log)
             }
-            (AccessOp::Write, &[value, ref values @ .., memory]) if let Some(mapping) = mapping => {
+            (DataMovement::Store, &[value, ref values @ .., memory]) if let Some(mapping) = mapping => {
                 self.write_mapped(mapping, value, values, memory)
             }
-            (AccessOp::Write, &[value, memory]) => self.write(value, memory),
-            (AccessOp::Atomic(op), [values @ .., memory]) => self.atomic(node, op, values, *memory),
+            (DataMovement::Store, &[value, memory]) => self.write(value, memory),
+            (DataMovement::Update(op), [values @ .., memory]) => self.atomic(node, op, values, *memory),
             // Passes make it of nodes that have places.
-            (AccessOp::Read | AccessOp::Write | AccessOp::Atomic(_) | AccessOp::GlobalToShared, _) => {
+            (DataMovement::Load | DataMovement::Store | DataMovement::Update(_) | DataMovement::Copy, _) => {
                 Err(malformed())
             }
         }
@@ -171,11 +173,11 @@ impl Interpreter<'_> {
     }
 
     /// A product, with scales if there are operands for them.
-    pub(super) fn product(&self, choice: MmaChoice, operands: &[Entity]) -> Computed {
+    pub(super) fn product(&self, op: ContractionOp, operands: &[Entity]) -> Computed {
         match *operands {
-            [lhs, rhs, acc] => self.mma(choice, [lhs, rhs, acc], None),
+            [lhs, rhs, acc] => self.mma(op, [lhs, rhs, acc], None),
             [lhs, rhs, acc, lhs_scale, rhs_scale] => {
-                self.mma(choice, [lhs, rhs, acc], Some([lhs_scale, rhs_scale]))
+                self.mma(op, [lhs, rhs, acc], Some([lhs_scale, rhs_scale]))
             }
             _ => Err(malformed()),
         }

@@ -7,6 +7,7 @@ use smallvec::SmallVec;
 
 use crate::float8::f8e8m0;
 use crate::ir::layout::{Mma, SCALED_BLOCK};
+use crate::ir::op::ContractionOp;
 use crate::ir::types::DType;
 use crate::small_float::code_in;
 use crate::workers;
@@ -25,15 +26,29 @@ pub(super) struct Extents {
     pub taken: usize,
 }
 
+/// The scales of both factors, and how many there are to a row.
+pub(super) type FactorScales<'a> = ([&'a Data; 2], usize);
+
+/// What a contraction makes of its factors, the sum that it begins with, and the scales of the factors.
+pub(super) fn contracted(
+    op: ContractionOp,
+    [lhs, rhs, acc]: [&Data; 3],
+    scales: Option<FactorScales<'_>>,
+    extents: Extents,
+) -> Result<Data, ArithmeticFault> {
+    match (op, scales) {
+        (ContractionOp::Mma(_), _) => multiply_add(lhs, rhs, acc, extents),
+        (ContractionOp::ScaledMma(_), Some(([x, y], blocks))) => {
+            multiply_add_scaled([(lhs, x), (rhs, y)], acc, extents, blocks)
+        }
+        (ContractionOp::ScaledMma(_), None) => Err("scaled_mma of factors without scales".to_owned()),
+    }
+}
+
 /// `acc + lhs . rhs`. f64 multiply and add with one rounding, other floats in f32 (products of narrower
 /// floats are exact there), i8 in wrapping i32; the products are added to the accumulator one by one in the
 /// order of k.
-pub(super) fn multiply_add(
-    lhs: &Data,
-    rhs: &Data,
-    acc: &Data,
-    extents: Extents,
-) -> Result<Data, ArithmeticFault> {
+fn multiply_add(lhs: &Data, rhs: &Data, acc: &Data, extents: Extents) -> Result<Data, ArithmeticFault> {
     let refusal = || {
         let [l, r, a] = [lhs, rhs, acc].map(Data::dtype);
         format!(
@@ -63,7 +78,7 @@ pub(super) fn multiply_add(
 /// `acc + lhs . rhs` of factors with a scale for each block of [`SCALED_BLOCK`] of k, `blocks` to a row: the
 /// products of scaled elements are exact in f64, and are added to the accumulator one by one in the order of
 /// k, each time with one rounding to f32.
-pub(super) fn multiply_add_scaled(
+fn multiply_add_scaled(
     [(lhs, lhs_scale), (rhs, rhs_scale)]: [(&Data, &Data); 2],
     acc: &Data,
     extents: Extents,

@@ -3,8 +3,7 @@
 //! compile, and neither does one without a meaning (`ir/interpreter/arithmetic.rs`) or without instructions
 //! (`codegen/lower/arithmetic/opcodes.rs`).
 
-use super::ROW;
-use super::row::{DTypes, Exactness, NodeRole, OpClass, OpRow, OpUnit, Purity, ResultType, Sizes};
+use super::row::{DTypes, Exactness, NodeRole, OpClass, OpRow, OpUnit, Purity, ROW, ResultType, Sizes};
 
 /// Operations on one value: variant, word, method of `Value` (`operator` for one that Rust has an operator
 /// for), dtypes of the operand, exactness, doc line.
@@ -115,6 +114,40 @@ pub(super) const ELEMENT_WISE: OpRow = OpRow {
     purity: Purity::Pure,
     unit: OpUnit::Vector,
     ..ROW
+};
+
+pub(super) const COMPARE: OpRow = OpRow {
+    word: "compare",
+    takes: Some(&[NodeRole::Value, NodeRole::Value]),
+    operands: DTypes::Numbers,
+    result: ResultType::Condition,
+    doc: "Comparison of two values of one dtype, giving i1.",
+    ..ELEMENT_WISE
+};
+
+pub(super) const SELECT: OpRow = OpRow {
+    word: "select",
+    takes: Some(&[NodeRole::Value, NodeRole::Value, NodeRole::Value]),
+    operands: DTypes::Numbers,
+    result: ResultType::Chosen,
+    doc: "The second operand where the first one, which is i1, holds, and the third elsewhere.",
+    ..ELEMENT_WISE
+};
+
+pub(super) const BROADCAST: OpRow = OpRow {
+    word: "broadcast",
+    takes: Some(&[NodeRole::Value]),
+    result: ResultType::Repeated,
+    doc: "The value with the stated dimensions, repeated along those that it lacks.",
+    ..ELEMENT_WISE
+};
+
+pub(super) const REARRANGE: OpRow = OpRow {
+    word: "rearrange",
+    class: OpClass::Rearrangement,
+    result: ResultType::OfOperand(0),
+    doc: "The value in other registers or lanes.",
+    ..ELEMENT_WISE
 };
 
 /// Makes the enum of a family of operations, with a row for each: what is not said is as for element-wise

@@ -1,7 +1,6 @@
 //! Rows of atomic updates: what joins an element of a memory with an element of a value in one step.
 
-use super::ROW;
-use super::row::{Exactness, MemoryEffect, NodeRole, OpClass, OpRow, OpUnit, Purity, ResultType};
+use super::row::{Exactness, MemoryEffect, NodeRole, OpClass, OpRow, OpUnit, Purity, ROW, ResultType};
 use crate::ir::types::{AddressSpace, DType};
 
 /// The operands of an update by so many values.

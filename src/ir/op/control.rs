@@ -1,6 +1,20 @@
 //! Operations on waves, time and order, as nodes hold them.
 
-use super::Predicate;
+use super::arithmetic::Predicate;
+use super::row::{MemoryEffect, NodeRole, OpClass, OpRow, Purity, ROW};
+
+const ORDER: OpRow =
+    OpRow { class: OpClass::Order, purity: Purity::Effect, memory: MemoryEffect::Fence, ..ROW };
+
+pub(super) const BARRIER: OpRow = OpRow { word: "barrier", doc: "LDS fence and workgroup barrier.", ..ORDER };
+
+pub(super) const SET_SYMBOL: OpRow = OpRow {
+    word: "set_symbol",
+    takes: Some(&[NodeRole::Value]),
+    memory: MemoryEffect::None,
+    doc: "The value of a symbol in the iterations of loops, from here to the end of the region around it.",
+    ..ORDER
+};
 
 /// Operations that impose an order on waves, memory and the hardware's scheduler.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
@@ -17,6 +31,38 @@ pub enum Control {
     WaitForLoads(u8),
     /// Waits until at most so many accesses of LDS are under way.
     WaitForShared(u8),
+}
+
+impl Control {
+    /// Their rows, in the order of the enum.
+    pub(super) const ROWS: &'static [OpRow] = &[
+        OpRow {
+            word: "workgroup_barrier",
+            doc: "Waits for all waves of the workgroup, and for no memory.",
+            ..ORDER
+        },
+        OpRow { word: "conditional_barrier", doc: "A workgroup barrier for some of the waves.", ..ORDER },
+        OpRow { word: "set_wave_priority", doc: "Priority of the wave from here on.", ..ORDER },
+        OpRow { word: "scheduling_barrier", doc: "Nothing moves across.", ..ORDER },
+        OpRow { word: "wait_for_loads", doc: "Waits until at most so many loads are under way.", ..ORDER },
+        OpRow {
+            word: "wait_for_shared",
+            doc: "Waits until at most so many accesses of LDS are under way.",
+            ..ORDER
+        },
+    ];
+
+    /// Its row.
+    pub const fn row(&self) -> &'static OpRow {
+        match self {
+            Control::WorkgroupBarrier => &Control::ROWS[0],
+            Control::ConditionalBarrier(_) => &Control::ROWS[1],
+            Control::SetWavePriority(_) => &Control::ROWS[2],
+            Control::SchedulingBarrier => &Control::ROWS[3],
+            Control::WaitForLoads(_) => &Control::ROWS[4],
+            Control::WaitForShared(_) => &Control::ROWS[5],
+        }
+    }
 }
 
 /// A condition on the number of a wave in its workgroup.

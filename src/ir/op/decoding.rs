@@ -1,8 +1,27 @@
 //! What passes make of casts from and to narrow floats for chips that convert them with a scale (gfx950's
 //! V_CVT_SCALEF32): numbers from codes, and codes from numbers.
 
+use super::arithmetic::ELEMENT_WISE;
+use super::row::{DTypes, NodeRole, OpRow, ResultType, Sizes};
 use crate::ir::layout::Dim;
 use crate::ir::types::DType;
+
+pub(super) const DECODE: OpRow = OpRow {
+    word: "decode",
+    takes: Some(&[NodeRole::Value, NodeRole::Value]),
+    result: ResultType::Converted(Sizes::AnySize),
+    doc: "Numbers of narrow floats times their scales.",
+    ..ELEMENT_WISE
+};
+
+pub(super) const ENCODE: OpRow = OpRow {
+    word: "encode",
+    takes: Some(&[NodeRole::Value]),
+    operands: DTypes::Floats,
+    result: ResultType::Converted(Sizes::AnySize),
+    doc: "Codes of narrow floats, i8.",
+    ..ELEMENT_WISE
+};
 
 /// Numbers of narrow floats times their scales.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]

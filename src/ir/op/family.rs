@@ -2,22 +2,20 @@
 //! typed, executed and lowered alike: whoever has to tell operations apart asks for the family, and hands on
 //! the operation as one of it to a function that knows this family alone.
 
-use super::{
-    AtomicOp, BinaryOp, Control, Conversion, Decoding, MmaChoice, Op, Predicate, Reduction, Scan, Sort,
-    TernaryOp, UnaryOp,
-};
-use crate::ir::constant::Constant;
-use crate::ir::expr::Symbol;
-use crate::ir::layout::Dim;
-use crate::ir::types::DType;
-
-/// Makes the enum of families, an enum of the operations of each, and the function from one to the other: for
-/// each family its variant, its enum, what that derives beside the usual, and its operations with what they
-/// say.
-macro_rules! families {
+/// Makes the enum of operations, that of families, an enum of the operations of each, and the functions from
+/// one to the other: for each family its variant, its enum, what that derives beside the usual, and its
+/// operations with what they say. Each has a row of its own (`=`), or one of a table of such operations
+/// (`:`).
+macro_rules! operations {
     ($($(#[$doc:meta])* $family:ident $ops:ident $(: $derived:ident)? {
-        $($op:ident $(($part:ident: $ty:ty))?),* $(,)?
+        $($(#[$op_doc:meta])* $op:ident $(($part:ident: $ty:ty))? $(= $row:path)? $(: $table:expr)?;)*
     })*) => {
+        /// What a node does. Operands are in [`Operands`](super::node::Operands), in the order given here.
+        #[derive(Component, Copy, Clone, PartialEq, Debug)]
+        pub enum Op {
+            $($($(#[$op_doc])* $op $(($ty))?,)*)*
+        }
+
         /// An operation as one of its family.
         #[derive(Copy, Clone, PartialEq, Debug)]
         pub(crate) enum OpFamily {
@@ -32,6 +30,9 @@ macro_rules! families {
             }
         )*
 
+        /// Rows of the operations that are in no table of their own.
+        const OTHERS: &[&OpRow] = &[$($($(&$row,)?)*)*];
+
         impl Op {
             /// The operation as one of its family.
             #[inline]
@@ -40,54 +41,15 @@ macro_rules! families {
                     $($(Op::$op $(($part))? => OpFamily::$family($ops::$op $(($part))?),)*)*
                 }
             }
+
+            /// What is known of the operation.
+            #[expect(unused_variables, reason = "what an operation says is in its row for some alone")]
+            pub const fn row(&self) -> &'static OpRow {
+                match self {
+                    $($(Op::$op $(($part))? => { $(&$row)? $($table.row())? })*)*
+                }
+            }
         }
     };
 }
-
-families! {
-    /// Arguments of the kernel, and LDS buffers.
-    Declaration DeclarationOp { Memory, Scalar, Allocate }
-    /// Values without operands.
-    Constant ConstantOp {
-        Register(constant: Constant),
-        SelfIndex(dim: Dim),
-        Size(dim: Dim),
-        WorkgroupId(axis: u32),
-        Iteration(dim: Dim),
-    }
-    /// Operations that read or write a memory.
-    Access AccessOp { Read, Write, Atomic(op: AtomicOp), GlobalToShared }
-    /// Operations that make an element of those at the same coordinates.
-    ElementWise ElementWiseOp: Hash {
-        Unary(op: UnaryOp),
-        Binary(op: BinaryOp),
-        Ternary(op: TernaryOp),
-        Compare(predicate: Predicate),
-        Select,
-        Convert(conversion: Conversion),
-        Decode(decoding: Decoding),
-        Encode(dtype: DType),
-        Broadcast,
-    }
-    /// Operations that leave elements as they are, and move them to other places.
-    Rearrangement RearrangementOp { Rearrange }
-    /// Products of matrices.
-    Contraction ContractionOp { Mma(choice: MmaChoice), ScaledMma(choice: MmaChoice) }
-    /// Operations that run along a dimension.
-    AlongDim AlongDimOp: Hash { Reduce(reduction: Reduction), Scan(scan: Scan), Sort(sort: Sort) }
-    /// Operations that hold nodes of their own.
-    Region RegionOp { Iterate(dim: Dim), Conditional, While, Pipeline(dim: Dim) }
-    /// Values that a region carries, inside of it or after it.
-    Carried CarriedOp { IterArg(number: u32), LoopResult(number: u32) }
-    /// Operations that affect order and time, and compute nothing.
-    Order OrderOp { Barrier, SetSymbol(symbol: Symbol), Control(control: Control) }
-}
-
-impl ContractionOp {
-    /// Its choice of a matrix instruction.
-    pub(crate) const fn choice(self) -> MmaChoice {
-        match self {
-            ContractionOp::Mma(choice) | ContractionOp::ScaledMma(choice) => choice,
-        }
-    }
-}
+pub(super) use operations;

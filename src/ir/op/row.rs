@@ -277,6 +277,22 @@ impl MemoryEffect {
     }
 }
 
+/// The values that most rows have.
+pub(super) const ROW: OpRow = OpRow {
+    word: "",
+    class: OpClass::Declaration,
+    takes: Some(&[]),
+    gives: NodeRole::Nothing,
+    operands: DTypes::Any,
+    result: ResultType::None,
+    purity: Purity::Unmoved,
+    memory: MemoryEffect::None,
+    unit: OpUnit::None,
+    exactness: Exactness::Exact,
+    raises: KernelTraits::empty(),
+    doc: "",
+};
+
 impl OpRow {
     /// Whether the parts of the row agree with each other.
     pub(super) const fn is_consistent(&self) -> bool {

@@ -7,7 +7,7 @@ use crate::ir::node::{
     AtomicOp, BinaryOp, Constant, Conversion, MmaChoice, Op, Predicate, ReductionOp, ScanOp, TernaryOp,
     UnaryOp,
 };
-use crate::ir::op::{AccessOp, AlongDimOp, ConstantOp, ElementWiseOp, OpFamily, RegionOp};
+use crate::ir::op::{AlongDimOp, ConstantOp, DataMovement, ElementWiseOp, OpFamily};
 
 /// A kind of node.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
@@ -94,13 +94,13 @@ impl NodeType {
     /// The kind of a node that does `op`, if schedules can name such nodes.
     pub fn of(op: Op) -> Option<NodeType> {
         match op.family() {
-            OpFamily::Access(op) => Some(NodeType::of_access(op)),
+            OpFamily::Access(op) => Some(NodeType::of_movement(op.movement())),
             OpFamily::ElementWise(op) => NodeType::of_element_wise(op),
             OpFamily::Constant(op) => Some(NodeType::of_constant(op)),
             OpFamily::Contraction(_) => Some(NodeType::Mma),
             OpFamily::AlongDim(AlongDimOp::Reduce(reduction)) => Some(NodeType::Reduce(reduction.op)),
             OpFamily::AlongDim(AlongDimOp::Scan(scan)) => Some(NodeType::Scan(scan.op)),
-            OpFamily::Region(RegionOp::Iterate(_)) => Some(NodeType::Iterate),
+            OpFamily::Region(_) if op.over_tiles().is_some() => Some(NodeType::Iterate),
             OpFamily::Region(_)
             | OpFamily::AlongDim(AlongDimOp::Sort(_))
             | OpFamily::Declaration(_)
@@ -110,12 +110,12 @@ impl NodeType {
         }
     }
 
-    fn of_access(op: AccessOp) -> NodeType {
-        match op {
-            AccessOp::Read => NodeType::Read,
-            AccessOp::Write => NodeType::Write,
-            AccessOp::Atomic(op) => NodeType::Atomic(op),
-            AccessOp::GlobalToShared => NodeType::GlobalToShared,
+    fn of_movement(movement: DataMovement) -> NodeType {
+        match movement {
+            DataMovement::Load => NodeType::Read,
+            DataMovement::Store => NodeType::Write,
+            DataMovement::Update(op) => NodeType::Atomic(op),
+            DataMovement::Copy => NodeType::GlobalToShared,
         }
     }
 

@@ -98,10 +98,11 @@ impl Parser<'_> {
         Ok(written.replaced(&named))
     }
 
-    /// The rest of a mapped read, after `at [...]`.
-    pub(super) fn mapped_read(
+    /// The rest of a read with a mapping, after `at [...]`.
+    pub(super) fn mapped_load(
         &mut self,
         origin: Origin,
+        op: Op,
         memory: Entity,
         mapped: ParsedMapping,
     ) -> Parsed<NameMeaning> {
@@ -115,7 +116,7 @@ impl Parser<'_> {
         let shape = if is_single { vec![Symbol::from(1u32)] } else { shape };
         let dims = self.nodes.dims(&shape).map_err(|fault| fault.at(Some(at.clone())))?;
         let ty = ValueType { dims, dtype: None };
-        let node = self.nodes.push(origin, Op::Read, &mapped.operands_of(&[], memory), ty);
+        let node = self.nodes.push(origin, op, &mapped.operands_of(&[], memory), ty);
         self.nodes.map(node, mapped.mapping);
         self.access_flags(node)?;
         if !is_single {

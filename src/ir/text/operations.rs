@@ -13,6 +13,7 @@ use crate::ir::assemble::{check_allocation, check_register};
 use crate::ir::diagnostic::Location;
 use crate::ir::layout::Dim;
 use crate::ir::node::*;
+use crate::ir::op::{LOADS, PRODUCTS};
 use crate::ir::types::DType;
 
 /// The operation that a word begins.
@@ -117,18 +118,10 @@ impl<'a> Parser<'a> {
 
     /// Accesses with a result.
     fn access(&mut self, word: &str, origin: Origin, _: &Location) -> Parsed<Option<ParsedOperation>> {
+        if let Some(&op) = LOADS.iter().find(|op| op.row().word == word) {
+            return Ok(Some(ParsedOperation::Made(self.load(origin, op)?)));
+        }
         let made = match word {
-            "read" => {
-                let memory = self.read_operand()?;
-                match self.mapping(origin)? {
-                    Some(mapped) => self.mapped_read(origin, memory, mapped)?,
-                    None => {
-                        let node = self.accessed(origin, Op::Read, &[], memory)?;
-                        self.access_flags(node)?;
-                        NameMeaning::Value(node)
-                    }
-                }
-            }
             "scatter_add" => self.scatter_add(origin)?,
             _ => match AtomicOp::ALL.iter().find(|op| op.row().word == word) {
                 Some(&op) => self.atomic(origin, op)?,
@@ -136,6 +129,17 @@ impl<'a> Parser<'a> {
             },
         };
         Ok(Some(ParsedOperation::Made(made)))
+    }
+
+    /// `read memory`, with a mapping or without.
+    fn load(&mut self, origin: Origin, op: Op) -> Parsed<NameMeaning> {
+        let memory = self.read_operand()?;
+        if let Some(mapped) = self.mapping(origin)? {
+            return self.mapped_load(origin, op, memory, mapped);
+        }
+        let node = self.accessed(origin, op, &[], memory)?;
+        self.access_flags(node)?;
+        Ok(NameMeaning::Value(node))
     }
 
     /// `atomic_add %x, memory`, with a mapping or without.
@@ -163,21 +167,15 @@ impl<'a> Parser<'a> {
     }
 
     fn product(&mut self, word: &str, _: Origin, _: &Location) -> Parsed<Option<ParsedOperation>> {
-        Ok(match word {
-            "mma" => {
-                let choice = self.mma_choice()?;
-                ParsedOperation::of(Op::Mma(choice), self.values(3)?)
-            }
-            "scaled_mma" => {
-                let (choice, mut operands) = (self.mma_choice()?, self.values(5)?);
-                // A factor and its scales stand together in text, and scales come last in operands.
-                if let [_, lhs_scale, rhs, rhs_scale, acc] = &mut operands[..] {
-                    (*lhs_scale, *rhs, *rhs_scale, *acc) = (*rhs, *acc, *lhs_scale, *rhs_scale);
-                }
-                ParsedOperation::of(Op::ScaledMma(choice), operands)
-            }
-            _ => None,
-        })
+        let of_word = |of: &&fn(MmaChoice) -> Op| of(MmaChoice::Kernel).row().word == word;
+        let Some(of) = PRODUCTS.iter().find(of_word) else { return Ok(None) };
+        let op = of(self.mma_choice()?);
+        let mut operands = self.values(op.row().takes.map_or(0, <[_]>::len))?;
+        // A factor and its scales stand together in text, and scales come last in operands.
+        if let [_, lhs_scale, rhs, rhs_scale, acc] = &mut operands[..] {
+            (*lhs_scale, *rhs, *rhs_scale, *acc) = (*rhs, *acc, *lhs_scale, *rhs_scale);
+        }
+        Ok(ParsedOperation::of(op, operands))
     }
 
     /// Reductions, scans and sorts.

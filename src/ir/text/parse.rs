@@ -18,6 +18,7 @@ use crate::ir::diagnostic::{Diagnostic, Diagnostics, Location, SourceText};
 use crate::ir::expr::ExprArena;
 use crate::ir::kernel::Kernel;
 use crate::ir::node::*;
+use crate::ir::op::{RegionHead, STORES};
 use crate::ir::schedule::WaveSchedule;
 use crate::ir::types::AddressSpace;
 
@@ -204,22 +205,8 @@ impl<'a> Parser<'a> {
             Token::Name("logical") if region == Region::Kernel && self.stage.is_some() => {
                 self.logical_block()
             }
-            Token::Name("write") => {
-                self.cursor.bump();
-                let value = self.value()?;
-                self.cursor.expect(",")?;
-                let memory = self.place()?;
-                let node = match self.mapping(origin)? {
-                    Some(mapped) => {
-                        let operands = mapped.operands_of(&[value], memory);
-                        let node = self.nodes.push(origin, Op::Write, &operands, ValueType::unknown());
-                        self.nodes.map(node, mapped.mapping);
-                        node
-                    }
-                    None => self.accessed(origin, Op::Write, &[value], memory)?,
-                };
-                self.access_flags(node)?;
-                self.tag(node)
+            Token::Name(word) if let Some(&op) = STORES.iter().find(|op| op.row().word == word) => {
+                self.store(origin, op)
             }
             Token::Name("set_symbol") => self.set_symbol(origin),
             Token::Name("follow") => self.follow(origin),
@@ -262,6 +249,25 @@ impl<'a> Parser<'a> {
             Token::Name(word) => Err(self.cursor.fault(stray_word(word))),
             _ => Err(self.cursor.expected("a statement or `}`")),
         }
+    }
+
+    /// `write %x, memory`, with a mapping or without.
+    fn store(&mut self, origin: Origin, op: Op) -> Parsed<()> {
+        self.cursor.bump();
+        let value = self.value()?;
+        self.cursor.expect(",")?;
+        let memory = self.place()?;
+        let node = match self.mapping(origin)? {
+            Some(mapped) => {
+                let operands = mapped.operands_of(&[value], memory);
+                let node = self.nodes.push(origin, op, &operands, ValueType::unknown());
+                self.nodes.map(node, mapped.mapping);
+                node
+            }
+            None => self.accessed(origin, op, &[value], memory)?,
+        };
+        self.access_flags(node)?;
+        self.tag(node)
     }
 
     /// `a = memory ...`, `alpha = scalar f32`.
@@ -434,25 +440,27 @@ impl<'a> Parser<'a> {
 
     /// A loop or a conditional, whose results are `targets`; the next token is its word.
     fn carrying(&mut self, targets: Vec<DefinedName<'a>>, origin: Origin) -> Parsed<()> {
-        let pipeline = self.cursor.at_word("pipeline");
-        if pipeline && self.stage.is_none() {
+        let head = match *self.cursor.peek() {
+            Token::Name(word) => RegionHead::of_word(word),
+            _ => None,
+        };
+        let Some(head) = head else { return Err(self.cursor.expected("a loop or a conditional")) };
+        if self.cursor.at_word("pipeline") && self.stage.is_none() {
             let fault = Diagnostic::invalid("`pipeline` in a kernel that no pass has seen");
             self.define_unknown(&targets);
             return Err(self.cursor.fault(fault.help("write `iterate`, and compile with a schedule")));
         }
         let mut header = || {
-            let conditional = self.cursor.at_word("conditional").then_some(Op::Conditional);
-            let conditional = conditional.or(self.cursor.at_word("while").then_some(Op::While));
             self.cursor.bump();
-            let (op, condition) = match conditional {
-                Some(op) => (op, Some(self.value()?)),
-                None => {
+            let op = match head {
+                RegionHead::Plain(op) => op,
+                RegionHead::Over(of) => {
                     let at = self.cursor.location();
                     let axis = dimension(&mut self.cursor, "the dimension to loop over")?;
-                    let dim = self.nodes.dim(axis).map_err(|fault| fault.at(Some(at)))?;
-                    (if pipeline { Op::Pipeline(dim) } else { Op::Iterate(dim) }, None)
+                    of(self.nodes.dim(axis).map_err(|fault| fault.at(Some(at)))?)
                 }
             };
+            let condition = op.takes_condition().then(|| self.value()).transpose()?;
             let carried = self.carried()?;
             let tag = (self.cursor.tag()?, self.attributes()?);
             let opened = self.cursor.location();
@@ -488,13 +496,14 @@ impl<'a> Parser<'a> {
         // A fault inside may have cost the `yield`.
         let lost = yields.is_none() && self.faults.0.len() > faults;
         let (yields, at) = yields.unwrap_or((Vec::new(), opened));
-        let (expected, help) = match op {
-            Op::While => (count + 1, "`yield` gives each carried value its next one, and then the condition"),
-            _ => (count, "`yield` gives each carried value its next one"),
+        let (expected, help) = match op.yields_condition() {
+            true => (count + 1, "`yield` gives each carried value its next one, and then the condition"),
+            false => (count, "`yield` gives each carried value its next one"),
         };
-        let what = if op == Op::Conditional { "conditional" } else { "loop" };
+        let is_loop = op.repeats() || op.is_pipeline();
+        let what = if is_loop { "loop" } else { op.in_words() };
         if yields.len() != expected && !lost {
-            let condition = if op == Op::While { " and its condition" } else { "" };
+            let condition = if op.yields_condition() { " and its condition" } else { "" };
             let text =
                 format!("the {what} carries {}{condition}, and yields {}", values(count), yields.len());
             self.fault_at(&at, Diagnostic::invalid(text).help(help));
@@ -554,7 +563,7 @@ impl<'a> Parser<'a> {
 
 /// Words of statements with a region.
 fn is_region(word: &str) -> bool {
-    matches!(word, "iterate" | "pipeline" | "conditional" | "while")
+    RegionHead::of_word(word).is_some()
 }
 
 fn values(count: usize) -> String {

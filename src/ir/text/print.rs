@@ -206,7 +206,7 @@ impl<'w> Printer<'w> {
         }
         self.out.push_str(op.row().word);
         self.out.push(' ');
-        if let Op::Iterate(dim) | Op::Pipeline(dim) = op {
+        if let Some(dim) = op.walks() {
             self.dim(dim);
         }
         let operands = self.operands(node);

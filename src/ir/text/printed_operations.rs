@@ -183,9 +183,9 @@ impl Printer<'_> {
             MmaChoice::Shape(shape) => self.write(format_args!(" {shape}")),
             MmaChoice::Kernel => {}
         }
-        match (op, self.operands(node)) {
+        match self.operands(node) {
             // A factor and its scales stand together.
-            (ContractionOp::ScaledMma(_), &[lhs, rhs, acc, lhs_scale, rhs_scale]) => {
+            &[lhs, rhs, acc, lhs_scale, rhs_scale] => {
                 self.out.push(' ');
                 self.values(&[lhs, lhs_scale, rhs, rhs_scale, acc]);
             }

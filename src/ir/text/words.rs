@@ -4,7 +4,7 @@ use super::derived::DERIVED_WORDS;
 use super::foreign;
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::node::{Control, Op};
-use crate::ir::op::{NodeRole, OpClass, OpRow};
+use crate::ir::op::{NodeRole, OpClass, OpRow, RegionHead, STORES};
 use crate::spelling::closest;
 
 /// Words that start a constraint.
@@ -14,18 +14,14 @@ pub(super) const CONSTRAINTS: &[&str] =
 /// Words that declare an argument of the kernel.
 const ARGUMENTS: &[&str] = &["memory", "scalar"];
 
-/// Statements without a result.
-const ACTIONS: &[&str] = &[
-    "write",
-    "set_symbol",
-    "follow",
-    "global_to_shared",
-    "barrier",
-    "yield",
-    "iterate",
-    "conditional",
-    "while",
-];
+/// Statements without a result, apart from writes and regions.
+const ACTIONS: &[&str] = &["set_symbol", "follow", "global_to_shared", "barrier", "yield"];
+
+/// All statements without a result.
+fn actions() -> impl Iterator<Item = &'static str> {
+    let stores = STORES.iter().map(|op| op.row().word);
+    stores.chain(ACTIONS.iter().copied()).chain(RegionHead::words())
+}
 
 /// Words of operations with a result that an author may write.
 fn operations() -> impl Iterator<Item = &'static str> {
@@ -43,7 +39,7 @@ fn operations() -> impl Iterator<Item = &'static str> {
 
 /// The fault of a word that is not the name of an operation.
 pub(super) fn unknown_operation(word: &str) -> Diagnostic {
-    if ACTIONS.contains(&word) || Control::WORDS.contains(&word) {
+    if actions().any(|action| action == word) || Control::WORDS.contains(&word) {
         return Diagnostic::invalid(format!("`{word}` has no result"))
             .help(format!("write `{word}` without `%name =`"));
     }
@@ -81,7 +77,7 @@ pub(super) fn stray_word(word: &str) -> Diagnostic {
             .help("constraints hold for the whole kernel");
     }
     let fault = Diagnostic::invalid(format!("no statement starts with `{word}`"));
-    meant(fault, word, ACTIONS.iter().chain(&Control::WORDS).chain(CONSTRAINTS).copied())
+    meant(fault, word, actions().chain(Control::WORDS.iter().chain(CONSTRAINTS).copied()))
 }
 
 #[cfg(test)]
@@ -94,8 +90,8 @@ mod tests {
 
     /// Whether a line of a kernel may have this word for what it does.
     fn is_word(word: &str) -> bool {
-        let statements = ACTIONS.iter().chain(&Control::WORDS).chain(CONSTRAINTS).chain(ARGUMENTS).copied();
-        operations().chain(statements).chain(["debug_log"]).any(|own| own == word)
+        let statements = Control::WORDS.iter().chain(CONSTRAINTS).chain(ARGUMENTS).copied();
+        operations().chain(actions()).chain(statements).chain(["debug_log"]).any(|own| own == word)
     }
 
     #[test]

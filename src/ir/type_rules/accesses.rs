@@ -12,7 +12,7 @@ use crate::ir::facts::TurnedUnits;
 use crate::ir::layout::{Dim, UnitDims};
 use crate::ir::mapping::Mapping;
 use crate::ir::node::*;
-use crate::ir::op::AccessOp;
+use crate::ir::op::{AccessOp, DataMovement};
 use crate::ir::types::{AddressSpace, DType};
 
 impl TypeRules<'_> {
@@ -20,28 +20,28 @@ impl TypeRules<'_> {
     pub(super) fn access(&self, op: AccessOp, node: &TypedNode) -> Result<ValueType, TypeFault> {
         let value = match node.access.mapping {
             Some(mapping) => self.mapped(mapping, node)?,
-            None => self.at_own_coordinates(op, node)?,
+            None => self.at_own_coordinates(op.movement(), node)?,
         };
-        if let AccessOp::Atomic(op) = op {
+        if let DataMovement::Update(op) = op.movement() {
             self.update(op, node)?;
         }
         Ok(value)
     }
 
-    fn at_own_coordinates(&self, op: AccessOp, node: &TypedNode) -> Result<ValueType, TypeFault> {
+    fn at_own_coordinates(&self, movement: DataMovement, node: &TypedNode) -> Result<ValueType, TypeFault> {
         let Some((&memory, values)) = node.operands.split_last() else { return Err(TypeFault::operands()) };
-        match op {
-            AccessOp::Read => match node.access.turned {
+        match movement {
+            DataMovement::Load => match node.access.turned {
                 Some(turned) => self.turned(turned, memory, node.stated),
                 None => Ok(memory.clone()),
             },
-            AccessOp::GlobalToShared if self.written_by == WrittenBy::Author => {
+            DataMovement::Copy if self.written_by == WrittenBy::Author => {
                 let help = "read a shared memory, and compile with loads straight into LDS";
                 Err(TypeFault::new(BrokenRule::Operands, "a load to LDS is written".to_owned(), help))
             }
-            AccessOp::GlobalToShared => Ok(memory.clone()),
-            AccessOp::Write | AccessOp::Atomic(_) => {
-                if let (AccessOp::Atomic(_), true) = (op, node.access.in_lds) {
+            DataMovement::Copy => Ok(memory.clone()),
+            DataMovement::Store | DataMovement::Update(_) => {
+                if let (DataMovement::Update(_), true) = (movement, node.access.in_lds) {
                     let text = "an LDS buffer is updated atomically".to_owned();
                     let help = "update a memory, or read and write the buffer";
                     return Err(TypeFault::new(BrokenRule::Dims, text, help));

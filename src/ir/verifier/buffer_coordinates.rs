@@ -85,8 +85,8 @@ impl CoordinateJudge<'_> {
                 seen.faults.extend(self.at_coordinates(node, buffer));
                 self.in_another_loop(node, buffer, seen);
             }
-            if let Op::Iterate(dim) = op {
-                seen.around.push((*dim, node));
+            if let Some(dim) = op.over_tiles() {
+                seen.around.push((dim, node));
                 self.region(node, seen);
                 seen.around.pop();
             } else {

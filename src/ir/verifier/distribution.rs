@@ -325,7 +325,7 @@ impl<'w> DistributionJudge<'w> {
         // precedes the write of the next iteration, so the fault is that the loop repeats the write.
         let repeats = |around: &&(Entity, Option<Dim>)| match around.1 {
             Some(along) => dims.is_some_and(|dims| !self.divides(along, dims)),
-            None => self.world.get::<Op>(around.0) == Some(&Op::While),
+            None => self.world.get::<Op>(around.0).is_some_and(|op| op.repeats()),
         };
         let repeats = self.loops.iter().find(repeats).map(|around| around.0);
         let shared = self.shared.entry(memory).or_default();
@@ -349,7 +349,7 @@ impl<'w> DistributionJudge<'w> {
         let world = self.world;
         let mapping = |node: Entity| world.get::<Mapping>(node);
         let dims = |node: Entity| match world.get::<Op>(node) {
-            Some(Op::Write | Op::Atomic(_)) => {
+            Some(op) if op.is_write() && !op.copies() => {
                 self.values.get(world.get::<Operands>(node)?.0.first()?).cloned()
             }
             _ => world.get::<ValueType>(node).map(|ty| ty.dims.clone()),

@@ -120,7 +120,7 @@ impl FactChecker<'_> {
         let is_written_together = || {
             let run = buffer.dims.last().map_or(0, |&inner| layout.contiguous_run(inner));
             let is_whole = [run, layout.extent(Source::Register)] == [spacing.together; 2];
-            *op == Op::Write && is_whole && buffer.places_in_rows(layout.clone()).is_some()
+            op.stores() && is_whole && buffer.places_in_rows(layout.clone()).is_some()
         };
         if world.get::<Mapping>(node).is_some()
             || world.get::<TransposingRead>(node).is_none() && !is_written_together()
@@ -134,7 +134,7 @@ impl FactChecker<'_> {
         let world = self.world;
         let memory = world.get::<Operands>(node).and_then(|operands| operands.0.last().copied());
         let holds = |memory: Entity| world.get::<Op>(memory) == Some(&Op::Allocate);
-        if world.get::<Op>(node) != Some(&Op::Read) || !memory.is_some_and(holds) {
+        if !world.get::<Op>(node).is_some_and(|op| op.loads()) || !memory.is_some_and(holds) {
             return self.fault(node, "only a read of LDS can turn what it loads");
         }
         let units = world.get::<TurnedUnits>(node);
@@ -182,7 +182,7 @@ impl FactChecker<'_> {
         let bits = dtype.zip(words).and_then(|(dtype, words)| dtype.bits().checked_mul(words));
         let is_whole = bits.is_some() && turned.elements.checked_mul(turned.bits) == bits;
         let is_power = turned.elements.is_power_of_two() && [4, 6].contains(&turned.bits);
-        if world.get::<Op>(node) != Some(&Op::Read) || world.get::<Mapping>(node).is_some() {
+        if !world.get::<Op>(node).is_some_and(|op| op.loads()) || world.get::<Mapping>(node).is_some() {
             self.fault(node, "only a read without coordinates turns units");
         } else if !is_whole || !is_power {
             self.fault(node, "units that are not made of so many elements");
@@ -211,10 +211,10 @@ impl FactChecker<'_> {
         if op == Op::Allocate && world.get::<LdsBuffer>(node).is_none() {
             self.fault(node, "an LDS buffer without its arrangement");
         }
-        if matches!(op, Op::Iterate(_) | Op::Pipeline(_)) && world.get::<Trip>(node).is_none() {
+        if op.walks().is_some() && world.get::<Trip>(node).is_none() {
             self.fault(node, "a loop without trip count");
         }
-        if matches!(op, Op::Pipeline(_)) && world.get::<Pipelined>(node).is_none() {
+        if op.is_pipeline() && world.get::<Pipelined>(node).is_none() {
             self.fault(node, "a pipeline that does not say how far ahead it is");
         }
         if is_whole {

@@ -54,10 +54,11 @@ impl SymbolJudge<'_> {
     fn region(&mut self, region: Entity) {
         let before = self.set.len();
         for node in walk::body(self.world, region) {
-            match self.world.get::<Op>(node) {
-                Some(&Op::SetSymbol(symbol)) => self.sets(node, symbol),
-                Some(&Op::Iterate(dim)) => self.counts(node, dim),
-                _ => {}
+            let op = self.world.get::<Op>(node);
+            if let Some(&Op::SetSymbol(symbol)) = op {
+                self.sets(node, symbol);
+            } else if let Some(dim) = op.and_then(|op| op.over_tiles()) {
+                self.counts(node, dim);
             }
             if self.world.get::<Body>(node).is_some() {
                 self.region(node);

@@ -228,7 +228,7 @@ impl<'w> Verifier<'w> {
             Some(_) if row.class == OpClass::Access && Mapping::of(self.world, node).is_some() => {
                 // Reads of values become reads of LDS before any layout is chosen.
                 let accessed = operands.0.last().and_then(|&memory| self.slot(memory));
-                let reads_value = *op == Op::Read
+                let reads_value = op.loads()
                     && self.world.get::<Placement>(node).is_none()
                     && accessed.is_some_and(|slot| slot.role == NodeRole::Value);
                 mapped = mapped_roles(operands, if reads_value { NodeRole::Value } else { NodeRole::Memory });
@@ -438,7 +438,7 @@ impl<'w> Verifier<'w> {
             let fault = self.fault(Kind::Invalid, node, text);
             self.faults.push(fault);
         }
-        if dim.is_none() && operands.0.is_empty() {
+        if op.takes_condition() && operands.0.is_empty() {
             self.bug(node, "has no condition");
         }
         self.carried_in(node, dim, init);
@@ -448,7 +448,7 @@ impl<'w> Verifier<'w> {
             Some(Body(body)) => {
                 // Inside a pipelined loop each value belongs to one iteration, and those of several ones are
                 // carried.
-                let pipeline = u32::from(dim.is_some() && matches!(op, Op::Pipeline(_)));
+                let pipeline = u32::from(op.is_pipeline());
                 let depth = self.loops.len();
                 self.pipelines += pipeline;
                 if let Some(dim) = dim.filter(|_| pipeline == 0) {
@@ -464,7 +464,7 @@ impl<'w> Verifier<'w> {
         }
         match yields {
             None => self.bug(node, "has no Yields"),
-            Some(Yields(yields)) if yields.len() != init.len() + usize::from(matches!(op, Op::While)) => {
+            Some(Yields(yields)) if yields.len() != init.len() + usize::from(op.yields_condition()) => {
                 self.bug(node, format!("carries {} values, but yields {}", init.len(), yields.len()));
             }
             Some(_) => {}

@@ -67,7 +67,7 @@ fn operand_types<'w>(
 }
 
 fn typed_access<'w>(verifier: &Verifier<'w>, node: Entity, op: Op, operands: &Operands) -> TypedAccess<'w> {
-    if !op.is_access() || op == Op::GlobalToShared {
+    if !op.is_access() || op.copies() {
         return TypedAccess::default();
     }
     let accessed = operands.0.last().and_then(|&memory| verifier.node(memory));

@@ -8,6 +8,7 @@ use crate::ir::kernel::Locations;
 use crate::ir::mapping::Mapping;
 use crate::ir::node::*;
 use crate::ir::node_map::NodeSet;
+use crate::ir::op::DataMovement;
 use crate::ir::types::DType;
 use crate::passes::PassResult;
 
@@ -30,10 +31,10 @@ pub(super) fn judge(
     }
     for &node in order {
         let (op, operands, origin) = nodes.get(node)?;
-        let found = if let Op::Atomic(atomic) = op {
+        let found = if let Some(DataMovement::Update(atomic)) = op.movement() {
             let is_float = types.get(node)?.dtype.is_some_and(DType::is_float);
-            of_update(*atomic, is_float, used.contains(node))
-        } else if *op == Op::Write && operands.0.len() > 2 && mappings.contains(node) {
+            of_update(atomic, is_float, used.contains(node))
+        } else if op.stores() && operands.0.len() > 2 && mappings.contains(node) {
             Some((
                 "elements are written to coordinates that are made of values",
                 "of two that meet, one stays",

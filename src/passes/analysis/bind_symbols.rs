@@ -122,7 +122,7 @@ impl WrittenKernel<'_, '_, '_> {
     fn place(&self, symbol: Symbol) -> Option<Location> {
         let dim = self.dims.find(symbol)?;
         let mut uses = self.order.iter().filter_map(|&node| self.nodes.get(node).ok());
-        let used = uses.find(|(op, ty, _)| ty.dims.contains(&dim) || **op == Op::Iterate(dim));
+        let used = uses.find(|(op, ty, _)| ty.dims.contains(&dim) || op.over_tiles() == Some(dim));
         let origin = match used {
             Some((_, _, origin)) => origin,
             None => self.memory_of_stride(symbol)?,
@@ -184,7 +184,7 @@ impl WrittenKernel<'_, '_, '_> {
     fn check_loops(&self, geometry: &Geometry) -> PassResult {
         for &node in &self.order {
             let (op, _, origin) = self.nodes.get(node)?;
-            let Op::Iterate(dim) = *op else { continue };
+            let Some(dim) = op.over_tiles() else { continue };
             let (name, at) = (self.dims.name(dim), self.locations.get(origin.0));
             if let Some((base, _)) = geometry.dim(dim).scaled_from {
                 let base = self.dims.name(base);

@@ -178,7 +178,7 @@ fn is_read_once(
     let dims = &type_of(world, memory)?.dims;
     for access in accesses.iter().filter(|access| access.memory == memory) {
         let node = nodes::node(world, access.node)?;
-        let is_plain = *node.op == Op::Read
+        let is_plain = node.op.loads()
             && node.operands.0.len() == 1
             && world.get::<Mapping>(access.node).is_none()
             && node.ty.dims == *dims;
@@ -189,7 +189,7 @@ fn is_read_once(
         }
         let mut walked: SmallVec<[Dim; 4]> = SmallVec::new();
         for &region in &access.around {
-            let Op::Iterate(dim) = nodes::op(world, region)? else { return Ok(false) };
+            let Some(dim) = nodes::op(world, region)?.over_tiles() else { return Ok(false) };
             if !dims.contains(&dim) || walked.contains(&dim) || geometry.dim(dim).step.is_some() {
                 return Ok(false);
             }
@@ -209,7 +209,7 @@ fn replaces(world: &World, accesses: &[InPlaceAccess], read: Entity, written: En
         let node = nodes::node(world, access.node)?;
         let value = node.operand(0)?;
         let has_all = type_of(world, value)?.dims.iter().filter(|dim| dims.contains(dim)).count();
-        if *node.op != Op::Write
+        if !node.op.stores()
             || node.operands.0.len() != 2
             || world.get::<Mapping>(access.node).is_some()
             || has_all != dims.len()
@@ -274,7 +274,7 @@ fn stored_before(world: &World, accesses: &[InPlaceAccess], read: Entity) -> Res
     let Some(at) = accesses.iter().position(|access| access.node == read) else { return Ok(None) };
     let own = &accesses[at];
     let node = nodes::node(world, read)?;
-    if *node.op != Op::Read || nodes::op(world, own.memory)? != Op::Allocate || node.operands.0.len() != 1 {
+    if !node.op.loads() || nodes::op(world, own.memory)? != Op::Allocate || node.operands.0.len() != 1 {
         return Ok(None);
     }
     let mut written = None;
@@ -285,7 +285,7 @@ fn stored_before(world: &World, accesses: &[InPlaceAccess], read: Entity) -> Res
     }
     let Some((place, write)) = written else { return Ok(None) };
     let stored = nodes::node(world, write.node)?;
-    let is_plain = *stored.op == Op::Write
+    let is_plain = stored.op.stores()
         && stored.operands.0.len() == 2
         && world.get::<Mapping>(write.node).is_none()
         && world.get::<Mapping>(read).is_none();
@@ -297,10 +297,9 @@ fn stored_before(world: &World, accesses: &[InPlaceAccess], read: Entity) -> Res
 /// from what the iterations before it have handed on.
 fn summed_up(world: &World, write: &InPlaceAccess, result: Entity) -> Result<Option<Entity>, Bug> {
     let node = nodes::node(world, result)?;
-    let Op::LoopResult(number) = *node.op else { return Ok(None) };
+    let Some(number) = node.op.carried_result() else { return Ok(None) };
     let owner = node.operand(0)?;
-    let Op::Iterate(_) = nodes::op(world, owner)? else { return Ok(None) };
-    if write.around.contains(&owner) {
+    if nodes::op(world, owner)?.over_tiles().is_none() || write.around.contains(&owner) {
         return Ok(None);
     }
     let handed_on = nodes::fact::<Yields>(world, owner, "a loop without yields")?.at(number as usize)?;

@@ -17,7 +17,7 @@ pub(in crate::passes) fn is_fraction(read: NodeReader<'_, '_>, node: Entity) -> 
     while let Op::Broadcast | Op::Convert(_) = value.op {
         value = read(value.operand(0)?)?;
     }
-    if let Op::Register(Constant::Float(constant)) = *value.op {
+    if let Some(Constant::Float(constant)) = value.op.constant() {
         return Ok((0.0..=1.0).contains(&constant));
     }
     let is_power = matches!(value.op, Op::Unary(UnaryOp::Exp | UnaryOp::Exp2));

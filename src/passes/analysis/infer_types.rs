@@ -123,8 +123,8 @@ impl<'k> Inference<'_, '_, 'k> {
         let (origin, is_mapped) = (origin.0, self.mappings.contains(node));
         let ty = match self.is_log(operands)? {
             // The slot alone is written; `type_logs` checks the rest.
-            true if op == Op::Write && is_mapped => self.types.get(operands.at(0)?)?.clone(),
-            true if op == Op::Write => return Ok(()),
+            true if op.stores() && is_mapped => self.types.get(operands.at(0)?)?.clone(),
+            true if op.stores() => return Ok(()),
             true => {
                 let fault = Diagnostic::invalid("a log is read or updated").at(self.at(node));
                 return Err(fault.help("logs are written; keep a memory to read it again"));
@@ -218,7 +218,7 @@ impl<'k> Inference<'_, '_, 'k> {
             self.adopt(node, b, a)?;
             for scalar in [a, b] {
                 if self.types.get(scalar)?.dtype.is_none()
-                    && let Op::Register(constant) = self.op(scalar)?
+                    && let Some(constant) = self.op(scalar)?.constant()
                 {
                     // Two bare numbers.
                     let dtype = constant.dtype_alone();
@@ -230,7 +230,7 @@ impl<'k> Inference<'_, '_, 'k> {
             if admit.admit(DType::I1) && is_condition(self.types.get(a)?) && is_condition(self.types.get(b)?)
             {
                 for scalar in [a, b] {
-                    if let Op::Register(constant) = self.op(scalar)? {
+                    if let Some(constant) = self.op(scalar)?.constant() {
                         self.told(node, self.rules.holds(DType::I1, constant))?;
                     }
                 }
@@ -242,7 +242,7 @@ impl<'k> Inference<'_, '_, 'k> {
     /// Gives the untyped scalar `scalar` the dtype of `other`.
     fn adopt(&mut self, node: Entity, scalar: Entity, other: Entity) -> PassResult {
         if self.types.get(scalar)?.dtype.is_none()
-            && let Op::Register(constant) = self.op(scalar)?
+            && let Some(constant) = self.op(scalar)?.constant()
         {
             let ty = self.types.get(other)?;
             let dtype = ty.dtype;
@@ -301,7 +301,7 @@ fn outside_of_loop(
             if found.is_some() {
                 return Ok(found);
             }
-        } else if let Op::Iterate(axis) = *op {
+        } else if let Some(axis) = op.over_tiles() {
             if loops.contains(&axis) {
                 return Ok(Some((node, axis)));
             }

@@ -228,7 +228,7 @@ pub(super) fn check_nesting(
 ) -> Result<(), (Entity, Diagnostic)> {
     for &node in &body.0 {
         let Some((op, Some(body))) = bodies(node) else { continue };
-        let Op::Iterate(dim) = op else {
+        let Some(dim) = op.over_tiles() else {
             check_nesting(&body, geometry, constraints, bodies, around)?;
             continue;
         };

@@ -35,7 +35,7 @@ impl ReadSources {
         let is_plain = world.get::<Mapping>(value).is_none()
             && world.get::<TurnedUnits>(value).is_none()
             && world.get::<MemoryAccessFlags>(value).is_none();
-        if *node.op == Op::Read && is_plain {
+        if node.op.loads() && is_plain {
             let memory = node.memory()?;
             if nodes::op(world, memory)? == Op::Memory && !self.written.contains(memory) {
                 return Ok(memory);

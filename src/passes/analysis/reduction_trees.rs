@@ -132,7 +132,7 @@ impl TreeFinder<'_> {
                 self.product(node, choice, region)?;
             } else if op.row().class == OpClass::Region {
                 let mut inner = None;
-                if let Op::Iterate(dim) = op {
+                if let Some(dim) = op.over_tiles() {
                     self.iterate(node, dim)?;
                     inner = Some((node, dim));
                 }
@@ -196,11 +196,11 @@ impl TreeFinder<'_> {
     /// and its levels up to the lanes.
     fn carried_parts(&self, value: Entity, parts: Dim) -> Result<Option<(Dim, JoinLevels)>, Diagnostic> {
         let result = nodes::node(self.world, value)?;
-        let &Op::LoopResult(number) = result.op else { return Ok(None) };
+        let Some(number) = result.op.carried_result() else { return Ok(None) };
         let yields = nodes::fact::<Yields>(self.world, result.operand(0)?, "a loop that hands nothing on")?;
         for &joined in &nodes::node(self.world, yields.at(number as usize)?)?.operands.0 {
             let made = nodes::node(self.world, joined)?;
-            if let &Op::Reduce(reduction) = made.op
+            if let Some(reduction) = made.op.reduction()
                 && reduction.parts == Some(parts)
             {
                 let Some(layout) = self.layout(made.operand(0)?) else { return Ok(None) };
@@ -282,11 +282,9 @@ impl TreeFinder<'_> {
 
     /// Whether `next` is what a loop hands on in place of its carried value `argument`.
     fn carries(&self, owner: Entity, argument: Entity, next: Entity) -> bool {
-        let number = match self.world.get::<Op>(argument) {
-            Some(&Op::IterArg(number)) => number as usize,
-            _ => return false,
-        };
-        self.world.get::<Yields>(owner).is_some_and(|yields| yields.0.get(number) == Some(&next))
+        let number = self.world.get::<Op>(argument).and_then(|op| op.carried_argument());
+        let Some(number) = number else { return false };
+        self.world.get::<Yields>(owner).is_some_and(|yields| yields.0.get(number as usize) == Some(&next))
     }
 
     /// A loop that accumulates: its tile, unless all that it carries is sums of products, and the iterations

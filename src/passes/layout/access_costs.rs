@@ -24,8 +24,8 @@ const SHARING: f64 = SIMDS as f64;
 /// clk of an instruction of `width` bytes for each lane, whose lanes access a run of bytes. Only loads are
 /// known to be slow at 8 bytes.
 pub(super) fn run_clocks(device: &DeviceModel, access: Op, width: u32) -> f64 {
-    let rate = match (access, width) {
-        (Op::Read, 8) => DeviceParameter::VectorBytesPair,
+    let rate = match width {
+        8 if access.loads() => DeviceParameter::VectorBytesPair,
         _ => DeviceParameter::VectorBytes,
     };
     let bytes = f64::from(LANES * width) / device.get(rate);

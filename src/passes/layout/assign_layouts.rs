@@ -19,7 +19,7 @@ use crate::ir::diagnostic::Diagnostic;
 use crate::ir::kernel::{DimTable, KernelName, Locations};
 use crate::ir::layout::Dim;
 use crate::ir::node::*;
-use crate::ir::op::OpClass;
+use crate::ir::op::{CarriedOp, LayoutRule};
 use crate::ir::walk::{self, NodeList};
 use crate::passes::PassResult;
 use crate::passes::facts::{Geometry, Settings};
@@ -95,8 +95,8 @@ impl Spread<'_, '_, '_> {
                     Some(found) => self.force(node, found, &ty.dims)?,
                     None => self.follow(node, operands.at(0)?, &ty.dims)?,
                 }
-            } else if let Op::LoopResult(number) = op {
-                let argument = bodies.get(operands.at(0)?)?.at(*number as usize)?;
+            } else if let LayoutRule::Carried(CarriedOp::LoopResult(number)) = op.layout_rule() {
+                let argument = bodies.get(operands.at(0)?)?.at(number as usize)?;
                 self.follow(node, argument, &ty.dims)?;
             }
         }
@@ -113,8 +113,8 @@ impl Spread<'_, '_, '_> {
         let mut demands = Vec::new();
         for &node in order {
             let (op, operands, ..) = self.nodes.get(node)?;
-            match op.row().class {
-                OpClass::Contraction => {
+            match op.layout_rule() {
+                LayoutRule::OfInstruction => {
                     if let Some(wanted) = self.products.get(node) {
                         for (at, wanted) in wanted.clone().into_iter().enumerate() {
                             let value = operands.at(at)?;
@@ -129,7 +129,7 @@ impl Spread<'_, '_, '_> {
                         }
                     }
                 }
-                OpClass::Region => {
+                LayoutRule::Carries => {
                     let arguments = &bodies.get(node)?.0;
                     let carried = operands.0.iter().zip(&yields.get(node)?.0).zip(arguments);
                     for (at, ((&init, &next), &argument)) in carried.enumerate() {
@@ -138,7 +138,7 @@ impl Spread<'_, '_, '_> {
                         self.demand(node, DemandSlot::Yield(at), next, own, &mut demands)?;
                     }
                 }
-                OpClass::ElementWise | OpClass::Access => {
+                LayoutRule::WithOperands | LayoutRule::WithValues(_) => {
                     let Some(own) = self.found[node] else { continue };
                     // The last operand of an access is its memory.
                     let values = operands.0.len() - usize::from(op.is_access());
@@ -146,14 +146,13 @@ impl Spread<'_, '_, '_> {
                         self.demand(node, DemandSlot::Operand(at), value, own, &mut demands)?;
                     }
                 }
-                OpClass::Reduction | OpClass::Scan => {
+                LayoutRule::Along(_) => {
                     let value = operands.at(0)?;
                     if let Some(wanted) = self.folds.get(node).copied().or(self.found[value]) {
                         self.demand(node, DemandSlot::Operand(0), value, wanted, &mut demands)?;
                     }
                 }
-                OpClass::Declaration | OpClass::Constant | OpClass::Rearrangement => {}
-                OpClass::Carried | OpClass::Order => {}
+                LayoutRule::None | LayoutRule::OfUsers | LayoutRule::Own | LayoutRule::Carried(_) => {}
             }
         }
         Ok(demands)

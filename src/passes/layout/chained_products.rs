@@ -126,7 +126,7 @@ impl ChainedProduct<'_, '_, '_> {
         let LayoutSources { nodes, accessed, costs, .. } = *self.sources;
         let each = ty.dtype.map_or(4, |dtype| dtype.bytes());
         let (op, operands, ..) = nodes.get(self.operands.at(factor)?)?;
-        if *op == Op::Read {
+        if op.loads() {
             let memory = operands.last()?;
             let is_global = accessed.get(memory)?.1.is_some_and(|space| space.0 == AddressSpace::Global);
             if let (true, Some(&inner)) = (is_global, nodes.get(memory)?.2.dims.last()) {

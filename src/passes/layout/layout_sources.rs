@@ -18,7 +18,7 @@ use crate::ir::diagnostic::{Diagnostic, Kind};
 use crate::ir::kernel::{DimTable, Locations};
 use crate::ir::layout::{Dim, Layout, Mma, Mode, Source};
 use crate::ir::node::*;
-use crate::ir::op::{AlongDimOp, OpClass, OpFamily};
+use crate::ir::op::{AlongDimOp, LayoutRule, OpFamily};
 use crate::ir::type_rules::contraction::MmaDims;
 use crate::ir::types::{AddressSpace, DType};
 use crate::ir::walk::NodeList;
@@ -71,17 +71,16 @@ impl SourceKinds {
     pub(super) fn of(order: &[Entity], nodes: &LayoutNodes) -> Result<SourceKinds, Diagnostic> {
         let mut kinds = SourceKinds::default();
         for &node in order {
-            let own = match nodes.get(node)?.0.row().class {
-                OpClass::Contraction => &mut kinds.products,
-                OpClass::Reduction | OpClass::Scan => &mut kinds.folds,
-                OpClass::Access => &mut kinds.accesses,
-                OpClass::Declaration
-                | OpClass::Constant
-                | OpClass::ElementWise
-                | OpClass::Rearrangement
-                | OpClass::Region
-                | OpClass::Carried
-                | OpClass::Order => continue,
+            let own = match nodes.get(node)?.0.layout_rule() {
+                LayoutRule::OfInstruction => &mut kinds.products,
+                LayoutRule::Along(_) => &mut kinds.folds,
+                LayoutRule::WithValues(_) => &mut kinds.accesses,
+                LayoutRule::None
+                | LayoutRule::OfUsers
+                | LayoutRule::Own
+                | LayoutRule::WithOperands
+                | LayoutRule::Carries
+                | LayoutRule::Carried(_) => continue,
             };
             own.push(node);
         }
@@ -305,7 +304,7 @@ impl LayoutSources<'_, '_, '_> {
     pub(super) fn give_unused_reads(&self, spread: &mut Spread<'_, '_, '_>) -> PassResult {
         for &node in &self.kinds.accesses {
             let (op, _, ty, origin) = self.nodes.get(node)?;
-            if *op == Op::Read && spread.found[node].is_none() {
+            if op.loads() && spread.found[node].is_none() {
                 self.give_elements(spread, node, (&ty.dims, ty.dtype), origin)?;
             }
         }
@@ -371,7 +370,7 @@ impl LayoutSources<'_, '_, '_> {
             let ty = match self.accessed.get(node)?.0 {
                 None => ty,
                 Some(mapping) => {
-                    let value = if *op == Op::Read { node } else { operands.at(0)? };
+                    let value = if op.loads() { node } else { operands.at(0)? };
                     let value = &self.nodes.get(value)?.2.dims;
                     let Some(dims) = ordered_dims(mapping, strides, value, self.geometry) else { continue };
                     ordered = ValueType { dims, dtype: ty.dtype };
@@ -419,7 +418,7 @@ fn pays(layout: &Layout, best: &Layout, ty: &ValueType, access: Op, costs: &Conv
     if access.updates() && !layout.contiguous_run(inner).is_multiple_of(2) {
         return true;
     }
-    let (from, to) = if access == Op::Read { (best, layout) } else { (layout, best) };
+    let (from, to) = if access.loads() { (best, layout) } else { (layout, best) };
     let clocks = |layout: &Layout| access_clocks(costs.device, access, layout, inner, each);
     let saved = clocks(layout) - clocks(best);
     // The way through LDS is soon judged, and the best one costs no more.

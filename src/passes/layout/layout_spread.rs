@@ -11,7 +11,7 @@ use crate::ir::diagnostic::Diagnostic;
 use crate::ir::layout::Layout;
 use crate::ir::node::*;
 use crate::ir::node_map::{NodeMap, NodeSet, Side};
-use crate::ir::op::OpClass;
+use crate::ir::op::{CarriedOp, LayoutRule};
 use crate::ir::types::DType;
 use crate::passes::PassResult;
 
@@ -36,31 +36,30 @@ fn links(
     let mut loops: NodeMap<(&Operands, &Yields)> = NodeMap::default();
     for &node in order {
         let (op, operands, ..) = nodes.get(node)?;
-        match op.row().class {
-            OpClass::ElementWise => operands.0.iter().for_each(|&o| join(&mut links, node, o)),
-            OpClass::Contraction => join(&mut links, node, operands.at(ACCUMULATOR)?),
-            OpClass::Reduction | OpClass::Scan => join(&mut links, node, operands.at(0)?),
-            OpClass::Access => {
+        match op.layout_rule() {
+            LayoutRule::WithOperands => operands.0.iter().for_each(|&o| join(&mut links, node, o)),
+            LayoutRule::OfInstruction => join(&mut links, node, operands.at(ACCUMULATOR)?),
+            LayoutRule::Along(_) => join(&mut links, node, operands.at(0)?),
+            LayoutRule::WithValues(joined) => {
                 let values = operands.0.len() - 1;
-                let (joined, others) = operands.0[..values].split_at(op.values_in_front().min(values));
+                let (joined, others) = operands.0[..values].split_at(joined.min(values));
                 joined.iter().for_each(|&value| join(&mut links, node, value));
                 follow(&mut links, node, others);
             }
-            OpClass::Region => loops.insert(node, (operands, yields.get(node)?)),
-            OpClass::Carried => {
-                if let Op::IterArg(number) = op
-                    // The innermost loop seen last is the one whose body begins here.
-                    && let Some((_, (init, next))) = loops.iter().next_back()
-                {
-                    join(&mut links, node, init.0[*number as usize]);
-                    join(&mut links, node, next.0[*number as usize]);
-                } else if let Op::LoopResult(number) = op
-                    && let Some((init, _)) = loops.get(operands.at(0)?)
-                {
-                    join(&mut links, node, init.0[*number as usize]);
+            LayoutRule::Carries => loops.insert(node, (operands, yields.get(node)?)),
+            LayoutRule::Carried(CarriedOp::IterArg(number)) => {
+                // The innermost loop seen last is the one whose body begins here.
+                if let Some((_, (init, next))) = loops.iter().next_back() {
+                    join(&mut links, node, init.0[number as usize]);
+                    join(&mut links, node, next.0[number as usize]);
                 }
             }
-            OpClass::Declaration | OpClass::Constant | OpClass::Rearrangement | OpClass::Order => {}
+            LayoutRule::Carried(CarriedOp::LoopResult(number)) => {
+                if let Some((init, _)) = loops.get(operands.at(0)?) {
+                    join(&mut links, node, init.0[number as usize]);
+                }
+            }
+            LayoutRule::None | LayoutRule::OfUsers | LayoutRule::Own => {}
         }
     }
     Ok(links)
@@ -120,7 +119,7 @@ impl<'a, 'w, 's> Spread<'a, 'w, 's> {
     /// A layout as a node has it that may lack some of its dimensions.
     pub(super) fn projected(&mut self, wanted: Wanted, node: Entity) -> Result<Wanted, Diagnostic> {
         let (op, _, ty, _) = self.nodes.get(node)?;
-        if *op == Op::Write {
+        if op.stores() {
             return Ok(wanted);
         }
         let layout = projected(self.layout(wanted), &ty.dims)?;
@@ -140,11 +139,11 @@ impl<'a, 'w, 's> Spread<'a, 'w, 's> {
         let mut queue: SmallVec<[Entity; 16]> = smallvec![value];
         while let Some(node) = queue.pop() {
             let (op, _, ty, _) = self.nodes.get(node)?;
-            if *op == Op::Write || ty.dims.len() != dims || seen.contains(node) {
+            if op.stores() || ty.dims.len() != dims || seen.contains(node) {
                 continue;
             }
             seen.insert(node);
-            if *op == Op::Read
+            if op.loads()
                 && let Some(dtype) = ty.dtype
                 && narrowest.is_none_or(|known| dtype.bytes() < known.bytes())
             {
@@ -163,7 +162,7 @@ impl<'a, 'w, 's> Spread<'a, 'w, 's> {
     /// Gives a node a layout, unless it has one: the first source that reaches it decides.
     pub(super) fn assign(&mut self, node: Entity, wanted: Wanted) -> PassResult {
         let (op, _, ty, _) = self.nodes.get(node)?;
-        if (!ty.dims.is_empty() || *op == Op::Write) && self.found[node].is_none() {
+        if (!ty.dims.is_empty() || op.stores()) && self.found[node].is_none() {
             self.found[node] = Some(wanted);
             self.queue.push_back(node);
         }
@@ -181,11 +180,11 @@ impl<'a, 'w, 's> Spread<'a, 'w, 's> {
         while let Some(node) = self.queue.pop_front() {
             let Some(found) = self.found[node] else { continue };
             let own = self.nodes.get(node)?;
-            let own_dims = if *own.0 == Op::Write { None } else { Some(&own.2.dims) };
+            let own_dims = if own.0.stores() { None } else { Some(&own.2.dims) };
             for at in 0..self.links[node].len() {
                 let other = self.links[node][at];
                 let (op, _, ty, _) = self.nodes.get(other)?;
-                let smaller = *op != Op::Write && own_dims.is_none_or(|own| ty.dims.len() < own.len());
+                let smaller = !op.stores() && own_dims.is_none_or(|own| ty.dims.len() < own.len());
                 let larger = own_dims.is_some_and(|own| ty.dims.len() > own.len());
                 if larger {
                     // A value with fewer dims leaves the others open.

@@ -29,7 +29,7 @@ use crate::ir::mapping::Mapping;
 use crate::ir::memory_layout::Strides;
 use crate::ir::node::*;
 use crate::ir::node_map::{NodeMap, NodeSet};
-use crate::ir::op::OpClass;
+use crate::ir::op::LayoutRule;
 use crate::ir::types::AddressSpace;
 use crate::passes::analysis::memory_strides::in_memory_order;
 use crate::passes::facts::{Geometry, TurnedUnits};
@@ -88,7 +88,7 @@ impl ProductUses<'_, '_, '_> {
         let mut found = StoredProducts::default();
         for &write in accesses {
             let (op, operands, ..) = self.nodes.get(write)?;
-            if *op != Op::Write {
+            if !op.stores() {
                 continue;
             }
             let (Some(inner), value) = (inner(write), operands.at(0)?) else { continue };
@@ -114,8 +114,7 @@ impl ProductUses<'_, '_, '_> {
         let mut known = NodeSet::default();
         for &node in folding {
             let (op, operands, ..) = self.nodes.get(node)?;
-            let is_product = op.row().class == OpClass::Contraction;
-            let seen = if is_product { &operands.0[..2] } else { &operands.0[..] };
+            let seen = if op.is_product() { &operands.0[..2] } else { &operands.0[..] };
             for &value in seen {
                 self.products_of(value, &mut known, &mut |product| {
                     found.elements.insert(product, (Dim(0), 0));
@@ -142,13 +141,13 @@ impl ProductUses<'_, '_, '_> {
             if op.is_product() {
                 note(node);
                 queue.push(operands.at(2)?);
-            } else if let Op::LoopResult(number) = op {
+            } else if let Some(number) = op.carried_result() {
                 // What a loop begins with is in the sum as well.
-                let (region, number) = (operands.at(0)?, *number as usize);
+                let (region, number) = (operands.at(0)?, number as usize);
                 let (op, operands, ..) = self.nodes.get(region)?;
                 queue.extend(op.initial(&operands.0).get(number).copied());
                 queue.extend(self.yields.get(region).ok().and_then(|yields| yields.0.get(number).copied()));
-            } else if op.row().class == OpClass::ElementWise {
+            } else if op.layout_rule() == LayoutRule::WithOperands {
                 queue.extend_from_slice(&operands.0);
             }
         }
@@ -163,16 +162,19 @@ impl ProductUses<'_, '_, '_> {
         while let Some(&node) = epilogue.get(at) {
             at += 1;
             let (op, operands, ..) = self.nodes.get(node)?;
-            let values = if *op == Op::Write {
+            let values = if op.stores() {
                 &operands.0[..1]
-            } else if op.row().class == OpClass::ElementWise {
+            } else if op.layout_rule() == LayoutRule::WithOperands {
                 &operands.0[..]
             } else {
                 continue;
             };
             for &value in values {
-                let class = self.nodes.get(value)?.0.row().class;
-                let follows = matches!(class, OpClass::ElementWise | OpClass::Constant | OpClass::Access);
+                let rule = self.nodes.get(value)?.0.layout_rule();
+                let follows = matches!(
+                    rule,
+                    LayoutRule::WithOperands | LayoutRule::OfUsers | LayoutRule::WithValues(_)
+                );
                 if follows && !known.contains(value) {
                     known.insert(value);
                     epilogue.push(value);
@@ -262,7 +264,7 @@ pub(super) fn factor_order(
 ) -> Result<FactorOrder, Diagnostic> {
     let (op, operands, ..) = nodes.get(factor)?;
     let (mapping, .., turns_units) = accessed.get(factor)?;
-    if *op != Op::Read || mapping.is_some() {
+    if !op.loads() || mapping.is_some() {
         return Ok(FactorOrder::Straight);
     }
     let memory = operands.last()?;

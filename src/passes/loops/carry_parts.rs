@@ -42,9 +42,7 @@ pub(crate) fn carry_parts(world: &mut World) -> PassResult {
         let mut new = NodeList::new();
         for node in body {
             let op = nodes::op(world, node)?;
-            if let Op::Iterate(_) = op
-                && reduces(world, node)?
-            {
+            if op.over_tiles().is_some() && reduces(world, node)? {
                 let uses = match &uses {
                     Some(uses) => uses,
                     None => uses.insert(walk::use_counts(world, root)?),
@@ -54,7 +52,7 @@ pub(crate) fn carry_parts(world: &mut World) -> PassResult {
                 }
             }
             new.push(node);
-            if let Op::LoopResult(number) = op {
+            if let Some(number) = op.carried_result() {
                 let owner = nodes::node(world, node)?.operand(0)?;
                 let own = carried.iter().find(|own| (own.sum.owner, own.sum.number) == (owner, number));
                 if let Some(own) = own {
@@ -103,7 +101,7 @@ struct ReductionJoin {
 impl ReductionJoin {
     /// What joins carried value `number` and something else into `sum`; none if `sum` is something else.
     fn of(read: NodeReader<'_, '_>, number: u32, sum: &NodeItem) -> Result<Option<ReductionJoin>, Bug> {
-        let carried = |node: Entity| read(node).is_ok_and(|seen| *seen.op == Op::IterArg(number));
+        let carried = |node: Entity| read(node).is_ok_and(|seen| seen.op.carried_argument() == Some(number));
         let pair = |a: Entity, b: Entity| match [carried(a), carried(b)] {
             [true, _] => Some((a, b)),
             [false, true] => Some((b, a)),
@@ -145,7 +143,7 @@ impl ReductionJoin {
 
 /// True for a register of zeros.
 fn is_zero(read: NodeReader<'_, '_>, node: Entity) -> Result<bool, Bug> {
-    Ok(matches!(*read(node)?.op, Op::Register(Constant::Float(value)) if value == 0.0))
+    Ok(read(node)?.op.constant() == Some(Constant::Float(0.0)))
 }
 
 /// A sum of which a loop carries parts.
@@ -196,7 +194,7 @@ fn accumulations(
         let seen = read(sum)?;
         let Some(joining) = ReductionJoin::of(&read, number, &seen)? else { continue };
         let reduced = read(joining.reduced)?;
-        let Op::Reduce(reduction) = *reduced.op else { continue };
+        let Some(reduction) = reduced.op.reduction() else { continue };
         let own: SmallVec<[Entity; 4]> = joining.nodes(sum).collect();
         let init = inits.at(number as usize)?;
         let is_joined = joining.op == reduction.op.joins() && reduction.parts.is_none();

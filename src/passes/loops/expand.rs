@@ -19,7 +19,7 @@ use crate::ir::layout::{Dim, Layout, Mma, Place, SCALED_BLOCK, Source};
 use crate::ir::node::*;
 use crate::ir::node_map::{NodeMap, Side};
 use crate::ir::nodes::{self, Bug, NodeBundle};
-use crate::ir::op::OpClass;
+use crate::ir::op::{CarriedOp, ExpansionRule};
 use crate::ir::type_rules::contraction::MmaDims;
 use crate::ir::walk;
 use crate::passes::facts::Geometry;
@@ -250,21 +250,18 @@ impl Expander {
         let mut count = 0usize;
         for &node in order {
             let op = nodes::op(world, node)?;
-            let made = match op.row().class {
-                OpClass::Declaration => 0,
-                OpClass::Region => 1,
-                OpClass::Contraction => {
+            let made = match op.expansion_rule() {
+                ExpansionRule::Shared => 0,
+                ExpansionRule::Region => 1,
+                ExpansionRule::Steps => {
                     let steps = self.steps(world, op, nodes::node(world, node)?.operands)?;
                     self.replicas(node) as usize * (steps.k_replicas * steps.side_by_side) as usize
                 }
-                OpClass::Constant
-                | OpClass::Access
-                | OpClass::ElementWise
-                | OpClass::Rearrangement
-                | OpClass::Reduction
-                | OpClass::Scan
-                | OpClass::Carried
-                | OpClass::Order => self.replicas(node) as usize,
+                ExpansionRule::Carried(_)
+                | ExpansionRule::Pieces
+                | ExpansionRule::Gathered
+                | ExpansionRule::Folded(_)
+                | ExpansionRule::Chained(_) => self.replicas(node) as usize,
             };
             count = count.saturating_add(made);
             if count > MAX_OPERATIONS {
@@ -286,26 +283,27 @@ impl Expander {
             let logical = LogicalNode { node, op, operands, ty, origin };
             self.begin(node);
             let first = out.len();
-            match op.row().class {
-                // One for all replicas of their accesses and uses.
-                OpClass::Declaration => {
+            match op.expansion_rule() {
+                ExpansionRule::Shared => {
                     self.copies.nodes.push(node);
                     out.push(node);
                     continue;
                 }
-                OpClass::Region => {
+                ExpansionRule::Region => {
                     out.push(self.iterate(world, &logical)?);
                     continue;
                 }
-                OpClass::Contraction => {
+                ExpansionRule::Steps => {
                     self.mma(world, &logical, &mut out)?;
                     continue;
                 }
-                OpClass::Carried => self.carried(world, region, &logical, &mut out)?,
-                OpClass::Reduction => self.reduction(world, &logical, &mut out)?,
-                OpClass::Rearrangement => self.rearrangement(world, &logical, &mut out)?,
-                OpClass::Scan => self.scan(world, &logical, &mut out)?,
-                OpClass::Constant | OpClass::Access | OpClass::ElementWise | OpClass::Order => {
+                ExpansionRule::Carried(carried) => {
+                    self.carried(world, region, &logical, carried, &mut out)?;
+                }
+                ExpansionRule::Folded(dim) => self.reduction(world, &logical, dim, &mut out)?,
+                ExpansionRule::Gathered => self.rearrangement(world, &logical, &mut out)?,
+                ExpansionRule::Chained(scan) => self.scan(world, &logical, scan, &mut out)?,
+                ExpansionRule::Pieces => {
                     let operands = (0..self.replicas(node)).map(|replica| {
                         let mapped = logical.operands.0.iter().map(|&o| self.operand(node, replica, o));
                         (op, Operands(mapped.collect()))
@@ -324,15 +322,16 @@ impl Expander {
         world: &mut World,
         region: Entity,
         logical: &LogicalNode,
+        carried: CarriedOp,
         out: &mut Vec<Entity>,
     ) -> PassResult {
-        let before = self.carried_before(world, region, logical.node, logical.op)?;
-        self.begin(logical.node);
-        let owner = if let Op::LoopResult(_) = logical.op {
-            Some(self.copies.of(logical.operands.at(0)?, 0))
-        } else {
-            None
+        let (owner, number, after) = match carried {
+            CarriedOp::IterArg(number) => (region, number, false),
+            CarriedOp::LoopResult(number) => (logical.operands.at(0)?, number, true),
         };
+        let before = self.carried_before(world, owner, number)?;
+        self.begin(logical.node);
+        let owner = after.then(|| self.copies.of(owner, 0));
         let values = (0..self.replicas(logical.node)).map(|replica| match owner {
             Some(owner) => (Op::LoopResult(before + replica), Operands(smallvec![owner])),
             None => (Op::IterArg(before + replica), Operands::default()),
@@ -341,11 +340,16 @@ impl Expander {
         Ok(())
     }
 
-    fn reduction(&self, world: &mut World, logical: &LogicalNode, out: &mut Vec<Entity>) -> PassResult {
-        let Op::Reduce(reduction) = logical.op else { return Err(Bug::new("not a reduction").into()) };
+    fn reduction(
+        &self,
+        world: &mut World,
+        logical: &LogicalNode,
+        folded: Dim,
+        out: &mut Vec<Entity>,
+    ) -> PassResult {
         let value = logical.operands.at(0)?;
-        let pieces = (0..self.replicas(logical.node))
-            .map(|replica| self.pieces(logical.node, replica, reduction.dim, value));
+        let pieces =
+            (0..self.replicas(logical.node)).map(|replica| self.pieces(logical.node, replica, folded, value));
         let pieces = pieces.collect::<Result<SmallVec<[_; 4]>, Bug>>()?;
         let operands = pieces.into_iter().map(|pieces| (logical.op, Operands(pieces)));
         out.extend(NodeBundle::spawn_all(world, copies(logical, operands)));
@@ -364,8 +368,13 @@ impl Expander {
         Ok(())
     }
 
-    fn scan(&self, world: &mut World, logical: &LogicalNode, out: &mut Vec<Entity>) -> PassResult {
-        let Op::Scan(scan) = logical.op else { return Err(Bug::new("not a scan").into()) };
+    fn scan(
+        &self,
+        world: &mut World,
+        logical: &LogicalNode,
+        scan: Scan,
+        out: &mut Vec<Entity>,
+    ) -> PassResult {
         let first = out.len();
         for replica in 0..self.replicas(logical.node) {
             let pieces = self.scan_pieces(logical.node, replica, scan, &logical.operands, &out[first..])?;
@@ -375,21 +384,8 @@ impl Expander {
         Ok(())
     }
 
-    /// Replicas of the values that a loop carries in front of a carried value.
-    fn carried_before(
-        &mut self,
-        world: &World,
-        region: Entity,
-        node: Entity,
-        op: Op,
-    ) -> Result<u32, Diagnostic> {
-        let (owner, number) = if let Op::IterArg(number) = op {
-            (region, number)
-        } else if let Op::LoopResult(number) = op {
-            (nodes::node(world, node)?.operand(0)?, number)
-        } else {
-            return Err(Bug::new("not a carried value").into());
-        };
+    /// Replicas of the values that a loop carries in front of one.
+    fn carried_before(&mut self, world: &World, owner: Entity, number: u32) -> Result<u32, Diagnostic> {
         if self.carried.get(owner).is_none() {
             let inits = nodes::node(world, owner)?.operands;
             let mut before = SmallVec::with_capacity(inits.0.len());

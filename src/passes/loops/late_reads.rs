@@ -4,7 +4,6 @@
 
 use bevy_ecs::prelude::*;
 
-use crate::ir::node::*;
 use crate::ir::node_map::NodeMap;
 use crate::ir::nodes::{self, Bug};
 
@@ -16,7 +15,7 @@ const PRODUCTS_AHEAD: usize = 24;
 /// among them.
 pub(super) fn read_late(world: &World, out: &mut [Entity], first: usize) -> Result<(), Bug> {
     let mut start = first;
-    while start > 0 && nodes::op(world, out[start - 1])? == Op::Read {
+    while start > 0 && nodes::op(world, out[start - 1])?.loads() {
         start -= 1;
     }
     let mut first_use = NodeMap::<usize>::default();

@@ -158,7 +158,7 @@ impl Marker<'_, '_, '_> {
             match op.row().class {
                 OpClass::Region => {
                     let outer = loops.len();
-                    if let Op::Iterate(axis) = op {
+                    if let Some(axis) = op.over_tiles() {
                         loops.push((axis, self.accesses.found.get(node)?.2));
                     }
                     self.region(node, loops, commands)?;

@@ -68,7 +68,7 @@ fn region(world: &mut World, region: Entity, ends: &mut DimEnds) -> PassResult {
     let mut masked: SmallVec<[(Entity, Dim, Entity); 4]> = SmallVec::new();
     for node in walk::body(world, region) {
         let op = nodes::op(world, node)?;
-        if let Op::Iterate(axis) = op {
+        if let Some(axis) = op.over_tiles() {
             ends.loops.push((axis, world.get::<Remainder>(node).is_some()));
             self::region(world, node, ends)?;
             ends.loops.pop();
@@ -76,7 +76,7 @@ fn region(world: &mut World, region: Entity, ends: &mut DimEnds) -> PassResult {
         if op.runs_under_condition() {
             self::region(world, node, ends)?;
         }
-        if let Op::Reduce(reduction) = op
+        if let Some(reduction) = op.reduction()
             && ends.leaves(world, reduction.dim)?
         {
             let value = nodes::node(world, node)?.operand(0)?;

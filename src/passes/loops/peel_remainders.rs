@@ -55,11 +55,11 @@ impl Peeler {
         let mut results: NodeMap<SmallVec<[Entity; 4]>> = NodeMap::default();
         for &id in &body {
             let node = nodes::node(world, id)?;
-            if let Op::Iterate(_) = node.op {
+            if node.op.over_tiles().is_some() {
                 loops.push(id);
                 results.insert(id, SmallVec::new());
             }
-            if let Op::LoopResult(_) = node.op
+            if node.op.carried_result().is_some()
                 && let Some(of_loop) = results.get_mut(node.operand(0)?)
             {
                 of_loop.push(id);
@@ -95,7 +95,7 @@ impl Peeler {
         node: Entity,
         results: SmallVec<[Entity; 4]>,
     ) -> Result<Option<Peeled>, Diagnostic> {
-        let Op::Iterate(axis) = nodes::op(world, node)? else { return Ok(None) };
+        let Some(axis) = nodes::op(world, node)?.over_tiles() else { return Ok(None) };
         let geometry = nodes::fact::<Geometry>(world, self.root, "a kernel without geometry")?;
         let (size, tile) = (geometry.dim(axis).size, geometry.dim(axis).tiling.unwrap_or(1));
         let (chosen, steps) = (geometry.dim(axis).iterations, geometry.dim(axis).step);
@@ -156,7 +156,7 @@ impl Peeler {
         let inits = nodes::node(world, node)?.operands.clone();
         let mut first: Vec<Option<Entity>> = vec![None; inits.0.len()];
         for &result in &results {
-            if let Op::LoopResult(number) = nodes::op(world, result)? {
+            if let Some(number) = nodes::op(world, result)?.carried_result() {
                 first[number as usize].get_or_insert(result);
             }
         }
@@ -280,7 +280,7 @@ fn note_uses(world: &World, node: Entity, users: &mut NodeMap<SmallVec<[Entity; 
     // Only loops hand values on.
     let yields = world.get::<Yields>(node).map(|y| &y.0[..]).unwrap_or_default();
     for &used in operands.iter().chain(yields) {
-        if matches!(nodes::op(world, used)?, Op::LoopResult(_)) {
+        if nodes::op(world, used)?.carried_result().is_some() {
             match users.get_mut(used) {
                 Some(known) => known.push(node),
                 None => users.insert(used, smallvec::smallvec![node]),

@@ -68,7 +68,7 @@ impl AddressLayer<'_> {
     ) -> Result<Drafts, Diagnostic> {
         let runs = access.dims.iter().map(|d| access.layout.contiguous_run(d.0));
         let possible = runs.max().unwrap_or(1).min(widest);
-        if drafts.granule == 1 && possible > 1 && *self.get::<Op>(node)? == Op::Read {
+        if drafts.granule == 1 && possible > 1 && self.get::<Op>(node)?.loads() {
             let repeated = self.repeated_drafts(access, possible).map_err(|e| self.unmappable(e))?;
             drafts = repeated.unwrap_or(drafts);
         }

@@ -127,10 +127,10 @@ impl AddressLayer<'_> {
     ) -> Result<(), ExprError> {
         let world = self.kernel.world;
         let op = |node: Entity| world.get::<Op>(node).copied();
-        let is_update = |op: Option<Op>| matches!(op, Some(Op::Atomic(_)));
+        let is_update = |op: Option<Op>| op.is_some_and(Op::updates);
         let written = world.get::<Operands>(node).and_then(|operands| operands.0.first().copied());
         // Of what an update gives back, the first copy alone is known.
-        let of_update = op(node) == Some(Op::Write) && written.is_some_and(|value| is_update(op(value)));
+        let of_update = op(node).is_some_and(Op::stores) && written.is_some_and(|value| is_update(op(value)));
         if of_update || is_update(op(node)) {
             let copies = |mode: &Mode| mode.dim.is_none().then_some(1);
             let parts = self.digits_of(&access.layout, &copies)?;

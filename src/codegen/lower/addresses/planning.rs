@@ -20,7 +20,7 @@ impl AddressLayer<'_> {
         if self.plans.get(logical).is_none() {
             let memory = access.memory()?;
             let in_lds = *self.get::<Op>(memory)? == Op::Allocate;
-            let plan = if *access.op == Op::GlobalToShared {
+            let plan = if access.op.copies() {
                 self.plan_load_to_lds(logical, access.operands.at(0)?, memory)
             } else if self.kernel.world.get::<Mapping>(logical).is_some() {
                 self.plan_mapped(logical, memory)

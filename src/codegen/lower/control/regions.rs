@@ -7,7 +7,7 @@ use crate::ir::diagnostic::{Diagnostic, Kind};
 use crate::ir::mapping::Mapping;
 use crate::ir::node::*;
 use crate::ir::nodes::ExpandedNodeItem;
-use crate::ir::op::{AlongDimOp, CarriedOp, ConstantOp, ElementWiseOp, OpFamily, OrderOp, RegionOp};
+use crate::ir::op::{AlongDimOp, CarriedOp, ConstantOp, ElementWiseOp, OpFamily, OrderOp, Runs};
 
 /// The most virtual registers: those that the allocator adds need numbers as well.
 const MAX_REGISTERS: usize = 1 << 20;
@@ -48,7 +48,7 @@ impl ControlLayer<'_> {
         if self.emitter.late.is_empty() || node.op.is_product() {
             return Ok(true);
         }
-        if *node.op != Op::Read || self.kernel.world.get::<Mapping>(node.expansion()?.logical).is_some() {
+        if !node.op.loads() || self.kernel.world.get::<Mapping>(node.expansion()?.logical).is_some() {
             return Ok(false);
         }
         let memory = node.memory()?;
@@ -60,7 +60,7 @@ impl ControlLayer<'_> {
         match op.family() {
             OpFamily::Declaration(_) => Ok(()),
             OpFamily::Constant(constant) => self.constant(node, expanded, constant),
-            OpFamily::Access(_) => self.access(node, expanded),
+            OpFamily::Access(access) => self.access(node, access, expanded),
             OpFamily::ElementWise(ElementWiseOp::Decode(decoding)) => {
                 self.decode(node, expanded.expansion()?, decoding, operands)
             }
@@ -71,10 +71,9 @@ impl ControlLayer<'_> {
                 self.elementwise(node, expanded.expansion()?, (op, element_wise), operands)
             }
             OpFamily::Rearrangement(_) => self.rearrange(node, expanded.expansion()?, operands),
-            OpFamily::Contraction(product) => match product.choice() {
-                MmaChoice::Explicit(mma) => self.mma(node, mma, expanded.expansion()?.slice, operands),
-                MmaChoice::Kernel | MmaChoice::Shape(_) => Err(Diagnostic::bug("an mma without instruction")),
-            },
+            OpFamily::Contraction(product) => {
+                self.product(node, product, expanded.expansion()?.slice, operands)
+            }
             OpFamily::AlongDim(AlongDimOp::Reduce(reduction)) => {
                 self.reduce(node, expanded.expansion()?, reduction, operands)
             }
@@ -84,7 +83,7 @@ impl ControlLayer<'_> {
             OpFamily::AlongDim(AlongDimOp::Sort(_)) => {
                 Err(Diagnostic::bug("a sort that no pass has made a network of"))
             }
-            OpFamily::Region(region) => self.whole_region(node, region, operands),
+            OpFamily::Region(_) => self.whole_region(node, op, operands),
             // Their places are set together with their loop.
             OpFamily::Carried(CarriedOp::IterArg(_)) => Ok(()),
             OpFamily::Carried(CarriedOp::LoopResult(number)) => self.loop_result(node, number, operands),
@@ -93,22 +92,21 @@ impl ControlLayer<'_> {
     }
 
     /// A region with what stands before and after its nodes.
-    fn whole_region(&mut self, node: Entity, op: RegionOp, operands: &[Entity]) -> Result<(), Diagnostic> {
-        match op {
-            RegionOp::Iterate(axis) => {
+    fn whole_region(&mut self, node: Entity, op: Op, operands: &[Entity]) -> Result<(), Diagnostic> {
+        match op.runs().ok_or_else(|| Diagnostic::bug("not a region"))? {
+            Runs::ForTiles(axis) => {
                 if let Some(entered) = self.enter_loop(node, axis, operands)? {
                     self.region(node)?;
                     self.leave_loop(node, entered)?;
                 }
                 Ok(())
             }
-            RegionOp::Pipeline(axis) => {
+            Runs::ForStages(axis) => {
                 let entered = self.enter_pipeline(node, axis, operands)?;
                 self.region(node)?;
                 self.leave_loop(node, entered)
             }
-            RegionOp::Conditional | RegionOp::While => {
-                let op = if op == RegionOp::While { Op::While } else { Op::Conditional };
+            Runs::UnderConditions { .. } => {
                 let entered = self.enter_condition(node, op, operands)?;
                 self.region(node)?;
                 self.leave_condition(node, entered)

@@ -1,7 +1,7 @@
 //! Regions that run under a condition, which all lanes and waves of a workgroup have in common: a branch.
 //!
 //! `Op::Conditional` and `Op::While` are regions that carry values as loops do, without a dimension: their
-//! last operand is the condition, and a `while` yields its next one last (`Op::initial`, `Op::handed_on`). A
+//! last operand is the condition, and a `while` yields its next one last (`Runs::UnderConditions`). A
 //! condition is i1 without dimensions, and such a value is the same in all lanes and waves. So the whole
 //! workgroup takes a region or does not, and barriers may stand in it. Addresses and scalars that a region
 //! prepares are forgotten after it, and a pending part of a value is finished before it. Loops with such a
@@ -33,8 +33,8 @@ pub(super) struct EnteredCondition {
     /// Offsets that the loops around had.
     fixed: SmallVec<[usize; 4]>,
     carried: SmallVec<[ValuePlace; 4]>,
-    /// The branch around it.
-    skip: Branch,
+    /// The branch around it, if it has a condition in front of it.
+    skip: Option<Branch>,
     /// Its first block, if it repeats.
     again: Option<BlockId>,
 }
@@ -47,9 +47,7 @@ impl ControlLayer<'_> {
         op: Op,
         operands: &[Entity],
     ) -> Result<EnteredCondition, Diagnostic> {
-        let missing = || Diagnostic::bug("a region without its condition");
-        let condition = op.condition(operands).ok_or_else(missing)?;
-        let repeats = matches!(op, Op::While);
+        let repeats = op.repeats();
         // What the region leaves out must not wait for an instruction inside of it.
         self.finish_all();
         let (scope, symbols) = (self.scope(), self.symbols.len());
@@ -61,7 +59,13 @@ impl ControlLayer<'_> {
         }
         self.renew_contents(&carried);
         self.place_arguments(node, &carried)?;
-        let skip = self.branch_unless(condition)?;
+        let skip = match op.condition(operands) {
+            Some(condition) => Some(self.branch_unless(condition)?),
+            None => {
+                self.emitter.next_block(None);
+                None
+            }
+        };
         let again = repeats.then(|| self.emitter.current_block());
         if let Some(block) = again {
             self.emitter.out.loops.push(block..block.next());
@@ -90,7 +94,9 @@ impl ControlLayer<'_> {
             }
             None => self.emitter.next_block(None),
         };
-        self.emitter.patch(skip, after);
+        if let Some(skip) = skip {
+            self.emitter.patch(skip, after);
+        }
         self.whiles -= u32::from(repeats.is_some());
         // Values of the region that nothing has used by now are not used at all.
         self.drop_unfinished();

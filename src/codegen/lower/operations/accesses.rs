@@ -15,23 +15,25 @@ use crate::codegen::isa::{Inst, Opcode, Operand};
 use crate::codegen::lower::emit::emitter::Scalar;
 use crate::codegen::lower::values::places::ValuePlace;
 use crate::ir::diagnostic::Diagnostic;
-use crate::ir::node::*;
 use crate::ir::nodes::ExpandedNodeItem;
+use crate::ir::op::{AccessOp, DataMovement};
 use crate::ir::types::AddressSpace;
 use crate::passes::facts::{TransposingRead, TurnedUnits};
 
 impl OperationLayer<'_> {
     /// Writes an access to memory.
-    pub(crate) fn access(&mut self, node: Entity, access: &ExpandedNodeItem) -> Result<(), Diagnostic> {
+    pub(crate) fn access(
+        &mut self,
+        node: Entity,
+        op: AccessOp,
+        access: &ExpandedNodeItem,
+    ) -> Result<(), Diagnostic> {
         self.plan(access)?;
-        if let Op::Atomic(op) = *access.op {
-            self.update(node, op, access)
-        } else if *access.op == Op::GlobalToShared {
-            self.load_to_lds(access)
-        } else if access.op.is_write() {
-            self.store(access)
-        } else {
-            self.load(node, access)
+        match op.movement() {
+            DataMovement::Load => self.load(node, access),
+            DataMovement::Store => self.store(access),
+            DataMovement::Update(op) => self.update(node, op, access),
+            DataMovement::Copy => self.load_to_lds(access),
         }
     }
 

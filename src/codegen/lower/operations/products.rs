@@ -11,16 +11,27 @@ use crate::codegen::machine::{RegisterFile, VirtualRegister};
 use crate::codegen::target::{AccumulationFile, Target};
 use crate::ir::diagnostic::{Diagnostic, Kind};
 use crate::ir::layout::Mma;
+use crate::ir::node::MmaChoice;
+use crate::ir::op::ContractionOp;
 use crate::ir::types::DType;
 
 impl OperationLayer<'_> {
-    pub(crate) fn mma(
+    /// Emits the instruction of an expanded product.
+    pub(crate) fn product(
         &mut self,
         node: Entity,
-        mma: Mma,
+        op: ContractionOp,
         slice: u32,
         operands: &[Entity],
     ) -> Result<(), Diagnostic> {
+        let MmaChoice::Explicit(mma) = op.choice() else {
+            return Err(Diagnostic::bug("an mma without instruction"));
+        };
+        let instruction = match op {
+            ContractionOp::Mma(_) => self.target.matrix_instruction(mma),
+            ContractionOp::ScaledMma(_) => self.target.scaled_matrix_instruction(mma),
+        };
+        let instruction = instruction.ok_or_else(|| lacks(self.target, mma).at(self.at(node)))?;
         let (&[lhs, rhs, acc], scales) =
             operands.split_first_chunk().ok_or_else(|| Diagnostic::bug("an mma without three operands"))?;
         // A product with scales takes a part of these: a byte of their registers.
@@ -32,45 +43,39 @@ impl OperationLayer<'_> {
             factors[at] = held.offset(slice * bytes / 4);
         }
         let [a, b] = factors;
-        let width = mma.accumulator_registers();
-        // Zeros, with which most sums begin, need no registers at all (CDNA3 guide, 7.1: SrcC
-        // is a register or an inline constant); gfx908 takes registers alone (LLVM,
-        // `FeatureMFMAInlineLiteralBug`).
-        let c = if let ValuePlace::Constant(bits) = *self.place(acc)?
+        let c = self.summand(acc, mma)?;
+        let sum = if mma.input() == DType::Bf16 && mma.is_of_lanes() {
+            self.multiply_bf16(a, b, c)
+        } else {
+            let sum = self.sum_registers(instruction.opcode, c, mma.accumulator_registers());
+            let mut sources: SmallVec<[Operand; 6]> = SmallVec::from_slice(&[sum, a, b, c]);
+            for &scale in scales {
+                sources.push(self.in_registers(scale, byte + 1, 1)?);
+            }
+            let [of_a, of_b] = instruction.formats.map(u32::from);
+            let modifiers = Modifiers::new().cbsz(of_a).blgp(of_b).scale_select(byte | byte << 2);
+            self.emitter.push(Inst::new(instruction.opcode, &sources).modifiers(modifiers));
+            sum
+        };
+        self.set_place(node, ValuePlace::Registers(sum));
+        Ok(())
+    }
+
+    /// What a product adds to. Zeros, with which most sums begin, need no registers at all (CDNA3 guide, 7.1:
+    /// SrcC is a register or an inline constant); gfx908 takes registers alone (LLVM,
+    /// `FeatureMFMAInlineLiteralBug`).
+    fn summand(&mut self, acc: Entity, mma: Mma) -> Result<Operand, Diagnostic> {
+        if let ValuePlace::Constant(bits) = *self.place(acc)?
             && self.target.agprs != AccumulationFile::Separate
             && let (constant, _) = Scalar::Const(i64::from(bits as u32)).source()
             && constant != Operand::LITERAL
             && (mma.accumulator().bits() == 32 || bits == 0)
         {
-            constant
-        } else {
-            self.in_registers(acc, width, 4)?
-        };
-        let instruction = match scales {
-            [] => self.target.matrix_instruction(mma),
-            _ => self.target.scaled_matrix_instruction(mma),
-        };
-        let instruction = instruction.ok_or_else(|| lacks(self.target, mma).at(self.at(node)))?;
-        if mma.input() == DType::Bf16 && mma.is_of_lanes() {
-            let sum = self.multiply_bf16(a, b, c);
-            self.set_place(node, ValuePlace::Registers(sum));
-            return Ok(());
+            return Ok(constant);
         }
-        let sum = self.sum_registers(instruction.opcode, c, width);
-        let [of_a, of_b] = instruction.formats.map(u32::from);
-        let mut sources: SmallVec<[Operand; 6]> = SmallVec::from_slice(&[sum, a, b, c]);
-        for &scale in scales {
-            sources.push(self.in_registers(scale, byte + 1, 1)?);
-        }
-        let inst = Inst::new(instruction.opcode, &sources);
-        self.emitter
-            .push(inst.modifiers(Modifiers::new().cbsz(of_a).blgp(of_b).scale_select(byte | byte << 2)));
-        self.set_place(node, ValuePlace::Registers(sum));
-        Ok(())
+        self.in_registers(acc, mma.accumulator_registers(), 4)
     }
-}
 
-impl OperationLayer<'_> {
     /// The registers of a sum: those of the accumulator `c` if this is the only use of what they hold, and if
     /// they are written anew whenever this point is reached. Otherwise they are its own, and where liveness
     /// allows it the allocator makes them one, which takes longer.

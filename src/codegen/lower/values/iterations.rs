@@ -249,13 +249,13 @@ impl ValueLayer<'_> {
     pub(crate) fn open_offsets(&mut self, node: Entity, open: &mut OpenLoop) -> Result<(), Diagnostic> {
         let mut accesses: SmallVec<[(Entity, u32); 8]> = SmallVec::new();
         self.visit_accesses(node, &mut |access, ahead| {
-            let memories = match (access.op, &access.operands.0[..]) {
-                (Op::GlobalToShared, memories) => memories,
+            let memories = match &access.operands.0[..] {
+                memories if access.op.copies() => memories,
                 _ if self.has_mapping(access) => {
                     open.has_mapped = true;
                     &[]
                 }
-                (_, memories) => memories.last().map_or(&[][..], std::slice::from_ref),
+                memories => memories.last().map_or(&[][..], std::slice::from_ref),
             };
             for &memory in memories {
                 if !accesses.contains(&(memory, ahead)) {

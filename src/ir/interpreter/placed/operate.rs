@@ -15,7 +15,7 @@ use crate::ir::diagnostic::Diagnostic;
 use crate::ir::facts::TurnedUnits;
 use crate::ir::layout::{Dim, Source};
 use crate::ir::node::*;
-use crate::ir::op::{AccessOp, AlongDimOp, ConstantOp, DeclarationOp, ElementWiseOp, OpFamily};
+use crate::ir::op::{AccessOp, AlongDimOp, ConstantOp, DataMovement, DeclarationOp, ElementWiseOp, OpFamily};
 use crate::ir::types::DType;
 
 impl Machine<'_> {
@@ -92,19 +92,19 @@ impl Machine<'_> {
         wave: &mut PlacedWave,
         group: &mut RunningGroup,
     ) -> Result<Option<Fragment>, Diagnostic> {
-        match (op, operands) {
-            (AccessOp::Read, &[memory]) if let Some(turned) = self.fact::<TurnedUnits>(node) => {
+        match (op.movement(), operands) {
+            (DataMovement::Load, &[memory]) if let Some(turned) = self.fact::<TurnedUnits>(node) => {
                 self.read_turned(node, turned, memory, frame, wave, group).map(Some)
             }
-            (AccessOp::Read, &[.., memory]) => self.read(node, memory, frame, wave, group).map(Some),
-            (AccessOp::Write, &[value, .., memory]) => {
+            (DataMovement::Load, &[.., memory]) => self.read(node, memory, frame, wave, group).map(Some),
+            (DataMovement::Store, &[value, .., memory]) => {
                 self.write(node, value, memory, frame, wave, group).map(|()| None)
             }
-            (AccessOp::Atomic(op), &[first, .., memory]) => {
+            (DataMovement::Update(op), &[first, .., memory]) => {
                 let last = operands.get(op.values() - 1).copied().unwrap_or(first);
                 self.atomic(node, op, ([first, last], memory), frame, wave, group).map(Some)
             }
-            (AccessOp::GlobalToShared, &[memory, buffer]) => {
+            (DataMovement::Copy, &[memory, buffer]) => {
                 let loaded = self.read(node, memory, frame, wave, group)?;
                 self.put(node, &loaded, buffer, frame, wave, group).map(|()| None)
             }
@@ -389,7 +389,7 @@ impl Machine<'_> {
         let operands = &self.get::<Operands>(node)?.0;
         let path = self.access_path(node, buffer, frame, wave, group)?;
         // Of what an update gives back, the first copy alone is known.
-        let of_update = path.is_mapped() && matches!(self.get::<Op>(operands[0])?, Op::Atomic(_));
+        let of_update = path.is_mapped() && self.get::<Op>(operands[0])?.updates();
         for (at, place) in value.places(wave.number).enumerate() {
             if of_update && !layout.is_first_copy(place) {
                 continue;

@@ -4,7 +4,7 @@
 use bevy_ecs::prelude::*;
 use smallvec::{SmallVec, smallvec};
 
-use super::super::product::{Extents, multiply_add, multiply_add_scaled, unpacked};
+use super::super::product::{Extents, contracted, unpacked};
 use super::super::tensor::{Data, bits_of, data_of};
 use super::fragment::{Fragment, places};
 use super::operate::misfit;
@@ -35,7 +35,7 @@ impl Machine<'_> {
             [lhs, rhs, acc, lhs_scale, rhs_scale] => ([lhs, rhs, acc], Some([lhs_scale, rhs_scale])),
             _ => return Err(misfit()),
         };
-        self.mma(node, op.choice(), factors, scales, wave, (frame, group))
+        self.mma(node, op, factors, scales, wave, (frame, group))
     }
 
     /// Of a product whose factors are padded, elements beyond the end of k take no part until a pass has put
@@ -43,14 +43,15 @@ impl Machine<'_> {
     fn mma(
         &self,
         node: Entity,
-        choice: MmaChoice,
+        op: ContractionOp,
         [lhs, rhs, acc]: [Entity; 3],
         scales: Option<[Entity; 2]>,
         wave: &PlacedWave,
         (frame, group): (usize, &RunningGroup),
     ) -> Result<Fragment, Diagnostic> {
+        let choice = op.choice();
         if let (MmaChoice::Explicit(mma), Some(expansion)) = (choice, self.world.get::<Expansion>(node)) {
-            return self.instruction(node, mma, expansion.slice, [lhs, rhs, acc], scales, wave);
+            return self.instruction(node, (op, mma), expansion.slice, [lhs, rhs, acc], scales, wave);
         }
         let dims = |node: Entity| self.get::<ValueType>(node).map(|ty| ty.dims.clone());
         let result = dims(acc)?;
@@ -92,7 +93,7 @@ impl Machine<'_> {
             }
             None => None,
         };
-        let after = multiply([left, right, before], scales, extents)?;
+        let after = multiply(op, [left, right, before], scales, extents)?;
         let places = sum.places(wave.number);
         Ok(of_sum.fragment(sum, places, after))
     }
@@ -117,7 +118,7 @@ impl Machine<'_> {
     fn instruction(
         &self,
         node: Entity,
-        mma: Mma,
+        (op, mma): (ContractionOp, Mma),
         slice: u32,
         [lhs, rhs, acc]: [Entity; 3],
         scales: Option<[Entity; 2]>,
@@ -163,7 +164,7 @@ impl Machine<'_> {
             }
             None => None,
         };
-        let after = multiply([left, right, before], scales, extents)?;
+        let after = multiply(op, [left, right, before], scales, extents)?;
         let result = self.empty(node, &self.layout(node))?;
         let places = places(0, 1, result.registers, 0);
         Ok(of_sum.fragment(result, places, after))
@@ -237,16 +238,13 @@ fn elements((data, defined): Matrix, input: Option<DType>, held: [usize; 2]) -> 
 /// `before + left . right`, with scales and how many a row has of them, if there are any; an element is
 /// defined if everything that it is computed from is.
 fn multiply(
+    op: ContractionOp,
     [left, right, before]: [Matrix; 3],
     scales: Option<([Matrix; 2], usize)>,
     extents: Extents,
 ) -> Result<Matrix, Diagnostic> {
-    let after = match &scales {
-        None => multiply_add(&left.0, &right.0, &before.0, extents),
-        Some(([x, y], blocks)) => {
-            multiply_add_scaled([(&left.0, &x.0), (&right.0, &y.0)], &before.0, extents, *blocks)
-        }
-    };
+    let of_blocks = scales.as_ref().map(|([x, y], blocks)| ([&x.0, &y.0], *blocks));
+    let after = contracted(op, [&left.0, &right.0, &before.0], of_blocks, extents);
     let after = after.map_err(Diagnostic::invalid)?;
     let Extents { m, n, k, taken, .. } = extents;
     let whole = |defined: &[bool], width: usize, taken: usize| {

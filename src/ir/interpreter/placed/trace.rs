@@ -11,6 +11,7 @@ use crate::ir::expr::Symbol;
 use crate::ir::facts::{Base, Expansion, Iteration};
 use crate::ir::layout::Dim;
 use crate::ir::node::*;
+use crate::ir::op::Runs;
 use crate::ir::walk;
 
 /// The most steps of a kernel.
@@ -115,9 +116,11 @@ impl Machine<'_> {
                 break;
             }
             match *self.get::<Op>(node)? {
-                Op::Iterate(dim) => self.iterate(node, dim, frame, steps)?,
-                Op::Pipeline(dim) => self.pipeline(node, dim, frame, steps)?,
-                op @ (Op::Conditional | Op::While) => self.under_condition(node, op, frame, steps)?,
+                op if let Some(runs) = op.runs() => match runs {
+                    Runs::ForTiles(dim) => self.iterate(node, dim, frame, steps)?,
+                    Runs::ForStages(dim) => self.pipeline(node, dim, frame, steps)?,
+                    Runs::UnderConditions { .. } => self.under_condition(node, op, frame, steps)?,
+                },
                 // A loop carries values to these.
                 Op::IterArg(_) => {}
                 Op::LoopResult(result) => {
@@ -255,22 +258,23 @@ impl Machine<'_> {
     ) -> Result<(), Diagnostic> {
         let operands = self.get::<Operands>(node)?.0.clone();
         let yields = self.get::<Yields>(node)?.0.clone();
-        let condition = op.condition(&operands).ok_or_else(|| bug("a region without its condition"))?;
+        let condition = op.condition(&operands);
         self.carry(node, op.initial(&operands), steps);
         let guard = steps.len();
-        steps.push(TraceStep::Unless { condition, to: guard });
-        self.whiles += u32::from(op == Op::While);
+        steps.extend(condition.map(|condition| TraceStep::Unless { condition, to: guard }));
+        let first = steps.len();
+        self.whiles += u32::from(op.repeats());
         self.region(node, frame, steps)?;
-        self.whiles -= u32::from(op == Op::While);
-        if self.set.unknown.is_some() {
+        self.whiles -= u32::from(op.repeats());
+        if self.set.unknown.is_none() {
+            let next = op.handed_on(&yields);
+            self.carry(node, next, steps);
+            let again = yields.get(next.len());
+            steps.extend(again.map(|&condition| TraceStep::Back { condition, to: first }));
+        }
+        if let Some(condition) = condition {
             steps[guard] = TraceStep::Unless { condition, to: steps.len() };
-            return Ok(());
         }
-        self.carry(node, op.handed_on(&yields), steps);
-        if let (Op::While, Some(&condition)) = (op, yields.last()) {
-            steps.push(TraceStep::Back { condition, to: guard + 1 });
-        }
-        steps[guard] = TraceStep::Unless { condition, to: steps.len() };
         Ok(())
     }
 

@@ -76,7 +76,7 @@ fn products(
     let mut found = Vec::new();
     for &id in order {
         let node = nodes.get(id)?;
-        if node.op.row().class != OpClass::Contraction {
+        if !node.op.is_product() {
             continue;
         }
         let mut computed = false;
@@ -100,7 +100,7 @@ const ACCUMULATOR: usize = 2;
 
 /// Whether a value comes straight from a memory, which has zeros beyond its end.
 fn is_read(nodes: &Query<Node>, value: &NodeItem) -> Result<bool, Diagnostic> {
-    Ok(*value.op == Op::Read && *nodes.get(value.memory()?)?.op == Op::Memory)
+    Ok(value.op.loads() && *nodes.get(value.memory()?)?.op == Op::Memory)
 }
 
 /// What is known of a value: what is true of all its elements, and what is beyond the end of dimensions.
@@ -126,12 +126,12 @@ impl Analysis<'_> {
         let node = nodes.get(id)?;
         let Some(dtype) = node.ty.dtype else { return Ok(()) };
         let mut known = KnownPadding::default();
-        if let Op::Register(constant) = *node.op {
+        if let Some(constant) = node.op.constant() {
             known.everywhere = Some(Padding::Known(constant.bits(dtype)?));
         } else if is_read(self.nodes, &node)? {
             let summed = |dim: &&Dim| self.summed.contains(&self.geometry.loop_dim(**dim));
             known.beyond = node.ty.dims.iter().filter(summed).map(|&dim| (dim, Padding::Known(0))).collect();
-        } else if node.op.row().class == OpClass::ElementWise || *node.op == Op::Broadcast {
+        } else if node.op.row().class == OpClass::ElementWise {
             known.everywhere = Some(self.made(&node, dtype, None)?);
             for at in 0..self.summed.len() {
                 let dim = self.summed[at];
@@ -141,7 +141,7 @@ impl Analysis<'_> {
                     known.beyond.push((here, padding));
                 }
             }
-        } else if let Op::Reduce(Reduction { op: ReductionOp::Sum, dim, .. }) = *node.op {
+        } else if let Some(Reduction { op: ReductionOp::Sum, dim, .. }) = node.op.reduction() {
             // A sum of zeros, also of none.
             let rest = |&&(of, padding): &&(Dim, Padding)| of != dim && padding.is_zero(dtype);
             let operand = self.known.get(node.operand(0)?).cloned().unwrap_or_default();
