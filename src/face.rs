@@ -58,7 +58,8 @@ pub mod compile {
     pub use crate::passes::workspace::Verify;
     pub use crate::runtime::bundle::Bundle;
     pub use crate::runtime::compile::{
-        MACHINE_PASSES, compile_uncached, fitting_options, machine_code_after, machine_code_with_reasons,
+        MACHINE_PASSES, compile_uncached, fitting_options, kernel_with_reasons, machine_code_after,
+        machine_code_with_reasons,
     };
     pub use crate::runtime::compiled::{link, listing, relocatable};
     pub use crate::runtime::executable::{BoundsCheck, Executable, Parameter, Size};

@@ -7,7 +7,8 @@ use groundswell::compile::Bundle;
 use groundswell::compile::PIPELINE;
 use groundswell::compile::Verify;
 use groundswell::compile::{
-    MACHINE_PASSES, compile_uncached, fitting_options, machine_code_after, machine_code_with_reasons,
+    MACHINE_PASSES, compile_uncached, fitting_options, kernel_with_reasons, machine_code_after,
+    machine_code_with_reasons,
 };
 use groundswell::compile::{ScheduleView, schedule_of};
 use groundswell::internals::with_workspace;
@@ -158,14 +159,17 @@ fn check_pass(emit: Emit, pass: &str) -> Result<(), Failure> {
     Err(Failure::usage(fault.help(format!("the passes are {}", names.join(", ")))))
 }
 
-/// The kernel after a pass, or after all of them, with the facts that they found.
+/// The kernel after a pass, or after all of them and with what lowering adds, with the facts that they found.
 fn ir(job: &Job, options: &Options, after: Option<&str>) -> Result<String, Failure> {
-    with_workspace(|workspace| {
-        workspace.load(&job.kernel, options);
-        workspace.run(after, Verify::Off, &mut Vec::new())?;
-        Ok(workspace.text(Detail::Stage))
-    })
-    .map_err(|fault: Diagnostic| Failure::from(fault).with_source(job.source.as_ref()))
+    let text = match after {
+        None => kernel_with_reasons(&job.kernel, options),
+        Some(pass) => with_workspace(|workspace| {
+            workspace.load(&job.kernel, options);
+            workspace.run(Some(pass), Verify::Off, &mut Vec::new())?;
+            Ok(workspace.text(Detail::Stage))
+        }),
+    };
+    text.map_err(|fault: Diagnostic| Failure::from(fault).with_source(job.source.as_ref()))
 }
 
 /// The machine code after a machine pass.

@@ -218,6 +218,19 @@ pub struct Bounds {
     pub narrowed: Option<(u32, Narrowness)>,
 }
 
+/// On an access that takes more instructions than the elements that a lane has side by side would need: what
+/// lowering can prove of its coordinates with the symbols that it has for lanes and waves, and no pass before
+/// it.
+#[derive(Component, Copy, Clone, PartialEq, Eq, Debug)]
+#[component(storage = "SparseSet")]
+pub(crate) struct SplitAccess {
+    /// Elements that an instruction moves for each lane.
+    pub(crate) elements: u32,
+    /// Elements that it could move.
+    pub(crate) possible: u32,
+    pub(crate) why: Narrowness,
+}
+
 /// Why a node is there: it ends a conversion of layouts, which an operation asked for. The conversion begins
 /// with the operand of the first rearrangement or, through LDS, with the value that is written there.
 #[derive(Component, Copy, Clone, PartialEq, Eq, Debug)]

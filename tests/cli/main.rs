@@ -24,3 +24,4 @@ mod documentation;
 mod figures_of_kernels;
 mod gallery;
 mod program;
+mod split_reasons;

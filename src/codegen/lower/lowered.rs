@@ -8,8 +8,8 @@ use smallvec::SmallVec;
 use crate::codegen::isa::{Operand, VReg};
 use crate::codegen::machine::{BlockId, InstId};
 use crate::ir::expr::{Expr, Symbol};
+use crate::ir::facts::SplitAccess;
 use crate::ir::node_map::NodeSet;
-use crate::ir::reasons::Narrowness;
 
 /// One kernel argument in the kernarg segment.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -48,16 +48,6 @@ impl ArgumentSlot {
             ArgumentSlot::Symbol { offset, .. } => offset + 4,
         }
     }
-}
-
-/// How far an access is split into instructions.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(crate) struct SplitAccess {
-    /// Elements that an instruction moves for each lane.
-    pub elements: u32,
-    /// Elements that it could move.
-    pub possible: u32,
-    pub why: Narrowness,
 }
 
 /// The instructions that a node has become.

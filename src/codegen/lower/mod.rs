@@ -53,7 +53,7 @@ use self::addresses::AddressLayer;
 use self::arithmetic::ArithmeticLayer;
 use self::control::ControlLayer;
 use self::emit::emitter::Emitter;
-pub(crate) use self::lowered::{ArgumentSlot, Lowered, SplitAccess};
+pub(crate) use self::lowered::{ArgumentSlot, Lowered};
 pub use self::measure::with_workspace;
 use self::operations::OperationLayer;
 use self::values::ValueLayer;

@@ -29,7 +29,7 @@ pub(super) struct Extents {
 /// The scales of both factors, and how many there are to a row.
 pub(super) type FactorScales<'a> = ([&'a Data; 2], usize);
 
-/// What a contraction makes of its factors, the sum that it begins with, and the scales of the factors.
+/// The result of a contraction of two factors, the sum that it begins with, and the scales of the factors.
 pub(super) fn contracted(
     op: ContractionOp,
     [lhs, rhs, acc]: [&Data; 3],

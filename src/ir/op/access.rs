@@ -47,7 +47,7 @@ pub(crate) const LOADS: &[Op] = &[Op::Read];
 /// Accesses that bring a value into a memory, as authors write them.
 pub(crate) const STORES: &[Op] = &[Op::Write];
 
-/// What an access moves, and where.
+/// The elements that an access moves, and the place that they go to.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum DataMovement {
     /// Elements of its memory into registers.
@@ -61,7 +61,7 @@ pub(crate) enum DataMovement {
 }
 
 impl AccessOp {
-    /// What it moves.
+    /// The elements that it moves.
     pub(crate) const fn movement(self) -> DataMovement {
         match self {
             AccessOp::Read => DataMovement::Load,
@@ -73,7 +73,7 @@ impl AccessOp {
 }
 
 impl Op {
-    /// What an access moves; `None` for other operations.
+    /// The elements that an access moves; `None` for other operations.
     pub(crate) const fn movement(self) -> Option<DataMovement> {
         match self.family() {
             OpFamily::Access(access) => Some(access.movement()),

@@ -55,7 +55,7 @@ impl From<MmaType> for MmaChoice {
 }
 
 impl Op {
-    /// What a product says of its matrix instruction.
+    /// The choice of a matrix instruction that a product has made.
     pub(crate) const fn product(self) -> Option<MmaChoice> {
         match self.family() {
             OpFamily::Contraction(op) => Some(op.choice()),

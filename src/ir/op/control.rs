@@ -53,7 +53,7 @@ impl Control {
     ];
 
     /// Its row.
-    pub const fn row(&self) -> &'static OpRow {
+    pub(super) const fn row(&self) -> &'static OpRow {
         match self {
             Control::WorkgroupBarrier => &Control::ROWS[0],
             Control::ConditionalBarrier(_) => &Control::ROWS[1],

@@ -10,7 +10,7 @@ macro_rules! operations {
     ($($(#[$doc:meta])* $family:ident $ops:ident $(: $derived:ident)? {
         $($(#[$op_doc:meta])* $op:ident $(($part:ident: $ty:ty))? $(= $row:path)? $(: $table:expr)?;)*
     })*) => {
-        /// What a node does. Operands are in [`Operands`](super::node::Operands), in the order given here.
+        /// The operation of a node. Operands are in [`Operands`](super::node::Operands), in the order given here.
         #[derive(Component, Copy, Clone, PartialEq, Debug)]
         pub enum Op {
             $($($(#[$op_doc])* $op $(($ty))?,)*)*
@@ -42,7 +42,7 @@ macro_rules! operations {
                 }
             }
 
-            /// What is known of the operation.
+            /// Everything that is known of the operation.
             #[expect(unused_variables, reason = "what an operation says is in its row for some alone")]
             pub const fn row(&self) -> &'static OpRow {
                 match self {

@@ -6,7 +6,7 @@ use super::scan::Scan;
 use super::{AlongDimOp, CarriedOp, Op, OpFamily};
 use crate::ir::layout::Dim;
 
-/// Where the layout of a value comes from, and what has to agree with it.
+/// The origin of the layout of a value, and what has to agree with it.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum LayoutRule {
     /// It has none, and asks for none.
@@ -53,7 +53,7 @@ pub(crate) enum ExpansionRule {
 }
 
 impl Op {
-    /// Where the layout of its result comes from.
+    /// The origin of the layout of its result.
     pub(crate) fn layout_rule(self) -> LayoutRule {
         match self.family() {
             OpFamily::Declaration(_) | OpFamily::Order(_) => LayoutRule::None,

@@ -80,7 +80,7 @@ impl RegionHead {
     }
 }
 
-/// What decides how often a region runs.
+/// The number of times that a region runs, by what decides it.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Runs {
     /// The tiles of a dimension: once for each.
@@ -96,7 +96,7 @@ pub(crate) enum Runs {
     },
 }
 
-/// Whether a region has a condition.
+/// The condition of a region, if it has one.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum RegionCondition {
     None,
@@ -105,7 +105,7 @@ pub(crate) enum RegionCondition {
 }
 
 impl RegionOp {
-    /// What decides how often it runs.
+    /// The number of times that it runs.
     pub(crate) const fn runs(self) -> Runs {
         use RegionCondition::{Last, None};
         match self {
@@ -118,7 +118,7 @@ impl RegionOp {
 }
 
 impl Op {
-    /// What decides how often a region runs; `None` for other operations.
+    /// The number of times that a region runs; `None` for other operations.
     pub(crate) const fn runs(self) -> Option<Runs> {
         match self.family() {
             OpFamily::Region(region) => Some(region.runs()),

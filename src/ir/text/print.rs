@@ -205,12 +205,13 @@ impl<'w> Printer<'w> {
             self.out.push_str(" = ");
         }
         self.out.push_str(op.row().word);
-        self.out.push(' ');
         if let Some(dim) = op.walks() {
+            self.out.push(' ');
             self.dim(dim);
         }
         let operands = self.operands(node);
         if let Some(condition) = op.condition(operands) {
+            self.out.push(' ');
             self.value(condition);
         }
         self.out.push_str(" (");

@@ -43,7 +43,7 @@ pub const MACHINE_PASSES: &[MachinePass] = &[
 ];
 
 impl Compilation<'_> {
-    fn lower(&mut self) -> PassResult {
+    pub(super) fn lower(&mut self) -> PassResult {
         self.lowered = lower::lower(self.workspace, &mut self.machine.body)?;
         Ok(())
     }

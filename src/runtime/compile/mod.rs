@@ -28,7 +28,7 @@ use std::time::{Duration, Instant};
 pub use self::machine_passes::MACHINE_PASSES;
 use self::object::CodeObject;
 use self::pool::{MachineWorkspace, with_machine};
-pub use self::reasons::machine_code_with_reasons;
+pub use self::reasons::{kernel_with_reasons, machine_code_with_reasons};
 use super::compiled_code::CompiledCode;
 use super::executable::{Executable, Inner};
 use super::explain::explained;

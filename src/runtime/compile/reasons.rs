@@ -1,4 +1,4 @@
-//! Why machine code is as it is. Each wait and each no-operation is left out on its own, and the machine
+//! Why machine code, and the kernel that it is made of, are as they are. Each wait and each no-operation is left out on its own, and the machine
 //! verifier, which shares nothing with the passes that insert them, says what would go wrong. What was
 //! decided before there was machine code stands at the head: conversions of layouts, accesses that are split,
 //! and those that leave elements out.
@@ -8,13 +8,18 @@ use std::fmt::Write;
 use super::machine_passes::MACHINE_PASSES;
 use super::report::is_barrier;
 use super::{Compilation, with_compilation};
-use crate::codegen::isa::{Meaning, WaitCounts};
+use crate::codegen::isa::{Effect, Meaning, Unit, WaitCounts};
 use crate::codegen::machine::check::MachineFault;
 use crate::codegen::machine::text;
-use crate::codegen::machine::{InstId, MachineBody};
+use crate::codegen::machine::{InstId, MachineBody, MachineInst};
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::kernel::Kernel;
-use crate::passes::facts::{OfSchedule, OrderedAccesses};
+use crate::ir::node::Op;
+use crate::ir::nodes;
+use crate::ir::op::MemoryEffect;
+use crate::ir::text::Detail;
+use crate::ir::walk;
+use crate::passes::facts::{Bounds, Expansion, OfSchedule, OrderedAccesses, SplitAccess};
 use crate::passes::options::Options;
 use crate::passes::workspace::Verify;
 use bevy_ecs::prelude::*;
@@ -22,9 +27,9 @@ use cranelift_entity::EntityRef;
 
 /// The machine code of a kernel as text. At its head stand the conversions of layouts with the operations
 /// that need them, the accesses that take more instructions than they could, and those that leave elements
-/// out, each with the reason. Then each `s_barrier` says which accesses it keeps in order, and each
-/// `s_waitcnt` and each `s_nop` what would go wrong without it, and at which of the author's lines. It
-/// compiles the kernel once and checks it once for each of them.
+/// out, each with the reason. Then each `s_barrier` says which accesses it keeps in order, each `s_waitcnt`
+/// and each `s_nop` what would go wrong without it, and at which of the author's lines, and each instruction
+/// of an access that is split why it moves no more. It compiles the kernel once and checks it once for each of them.
 ///
 /// # Errors
 /// As for [`compile_uncached`](super::compile_uncached).
@@ -52,8 +57,37 @@ pub fn machine_code_with_reasons(kernel: &Kernel, options: &Options) -> Result<S
             }
             (pass.run)(compilation)?;
         }
-        Ok(compilation.decided_before()? + &compilation.with_reasons(&before))
+        Ok(compilation.decided_before()? + &compilation.with_reasons(&before)?)
     })
+}
+
+/// The kernel as all passes leave it, as text, with all that is known of why it is so: lowering adds why it
+/// has split accesses, `!split(1 of 4: apart)`.
+///
+/// # Errors
+/// As for [`compile_uncached`](super::compile_uncached).
+pub fn kernel_with_reasons(kernel: &Kernel, options: &Options) -> Result<String, Diagnostic> {
+    with_compilation(kernel, options, Verify::Off, |compilation| {
+        compilation.load();
+        compilation.run_passes()?;
+        compilation.lower()?;
+        let world = &mut compilation.workspace.world;
+        for &(logical, split) in &compilation.lowered.reasons.splits {
+            if let Ok(mut access) = world.get_entity_mut(logical) {
+                access.insert(split);
+            }
+        }
+        Ok(compilation.workspace.text(Detail::Stage))
+    })
+}
+
+/// An access that moves fewer elements at once than a lane has side by side, as its instructions show it.
+struct NarrowAccess {
+    /// The author's line.
+    source: u32,
+    effect: Effect,
+    unit: Unit,
+    split: SplitAccess,
 }
 
 impl Compilation<'_> {
@@ -76,7 +110,8 @@ impl Compilation<'_> {
     }
 
     /// The code as text; `before` is what it was before the waits were inserted.
-    fn with_reasons(&mut self, before: &MachineBody) -> String {
+    fn with_reasons(&mut self, before: &MachineBody) -> Result<String, Diagnostic> {
+        let narrow = self.narrow_accesses()?;
         let body = self.machine.body.clone();
         let text = text::print(&body);
         let mut out = String::with_capacity(2 * text.len());
@@ -88,7 +123,10 @@ impl Compilation<'_> {
             let is_barrier = inst.is_some_and(|inst| is_barrier(&body.insts[inst]));
             let reason = match (inst, is_barrier) {
                 (Some(_), true) => barriers.next().map(|node| self.reason_of_barrier(node)),
-                (Some(inst), false) => self.reason(before, &body, inst),
+                (Some(inst), false) => {
+                    let wait = self.reason(before, &body, inst);
+                    wait.or_else(|| reason_of_width(&narrow, &body.insts[inst]))
+                }
                 (None, _) => None,
             };
             if let Some(reason) = reason {
@@ -97,7 +135,37 @@ impl Compilation<'_> {
             out.push('\n');
         }
         self.machine.body = body;
-        out
+        Ok(out)
+    }
+
+    /// The accesses that are split, as lowering says of those at coordinates, and their bounds of others.
+    fn narrow_accesses(&self) -> Result<Vec<NarrowAccess>, Diagnostic> {
+        let world = &self.workspace.world;
+        let mut splits = self.lowered.reasons.splits.clone();
+        for piece in walk::nodes(world, self.workspace.root) {
+            let Some(logical) = world.get::<Expansion>(piece).map(|expansion| expansion.logical) else {
+                continue;
+            };
+            let Some(bounds) = world.get::<Bounds>(logical) else { continue };
+            if let Some((possible, why)) = bounds.narrowed
+                && splits.iter().all(|split| split.0 != logical)
+            {
+                splits.push((logical, SplitAccess { elements: bounds.granule, possible, why }));
+            }
+        }
+        let narrow = splits.into_iter().map(|(logical, split)| {
+            let node = nodes::node(world, logical)?;
+            let effect = match node.op.row().memory {
+                MemoryEffect::Updates => Effect::Atomic,
+                MemoryEffect::Copies => Effect::LoadToLds,
+                MemoryEffect::Writes => Effect::Store,
+                MemoryEffect::Reads | MemoryEffect::None | MemoryEffect::Fence => Effect::Load,
+            };
+            let in_lds = nodes::op(world, node.memory()?)? == Op::Allocate && effect != Effect::LoadToLds;
+            let unit = if in_lds { Unit::Lds } else { Unit::Vmem };
+            Ok(NarrowAccess { source: node.origin.0, effect, unit, split })
+        });
+        narrow.collect()
     }
 
     /// Why a barrier is there, as its node says, if it has one. No pass over machine code adds barriers,
@@ -146,6 +214,16 @@ impl Compilation<'_> {
             }
         })
     }
+}
+
+/// Why an instruction of an access moves no more elements, if it could.
+fn reason_of_width(narrow: &[NarrowAccess], inst: &MachineInst) -> Option<String> {
+    let info = inst.inst.op.info();
+    let own = |access: &&NarrowAccess| {
+        access.source == inst.source && (access.effect, access.unit) == (info.meaning.effect(), info.unit)
+    };
+    let SplitAccess { elements, possible, why } = narrow.iter().find(own)?.split;
+    Some(format!("moves {elements} of {possible} elements, as {}", why.text()))
 }
 
 /// The same code without an instruction, which begins or ends no block.

@@ -7,7 +7,6 @@ use smallvec::SmallVec;
 
 use super::Compilation;
 use crate::codegen::isa::Unit;
-use crate::codegen::lower::SplitAccess;
 use crate::codegen::machine::allocate::Spills;
 use crate::codegen::machine::{MachineInst, RegisterFile};
 use crate::codegen::object::KernelInfo;
@@ -22,7 +21,7 @@ use crate::ir::reasons::MaskReason;
 use crate::passes::analysis::reduction_trees::reduction_trees;
 use crate::passes::facts::{
     Bounds, DirectLoads, Geometry, LayoutConversion, LdsBytes, LogicalBody, Remainder, ScheduledLoops,
-    TransposingRead,
+    SplitAccess, TransposingRead,
 };
 use crate::passes::layout::conversion_ways::ConversionWay;
 use crate::passes::lds::promote_to_lds::unshared_reads;
@@ -105,11 +104,14 @@ impl Compilation<'_> {
         Some(SpillReport { counts, file, peak: peak.registers, location })
     }
 
-    /// Accesses that are not as wide as they could be, in the order in which they were lowered.
+    /// Accesses of arguments that are not as wide as they could be, in the order in which they were lowered.
     pub(super) fn split_accesses(&self) -> Result<Vec<SplitAccessReport>, Diagnostic> {
         let mut out = Vec::with_capacity(self.lowered.reasons.splits.len());
         for &(logical, SplitAccess { elements, possible, why }) in &self.lowered.reasons.splits {
             let node = nodes::node(&self.workspace.world, logical)?;
+            if nodes::op(&self.workspace.world, node.memory()?)? == Op::Allocate {
+                continue;
+            }
             let location = self.location(node.origin.0);
             let what = self.told(logical, location.as_ref());
             let (kind, why) = (kind_of(*node.op), why.text());

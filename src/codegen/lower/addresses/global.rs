@@ -18,13 +18,12 @@ use super::alike::{holds_copies, may_be_shared};
 use super::lds::swizzled_rows;
 use crate::codegen::isa::{Opcode, Operand};
 use crate::codegen::lower::emit::emitter::Scalar;
-use crate::codegen::lower::lowered::SplitAccess;
 use crate::ir::diagnostic::{Diagnostic, Kind};
 use crate::ir::expr::Expr;
 use crate::ir::layout::{Dim, Source};
 use crate::ir::memory_layout::Strides;
 use crate::ir::node::*;
-use crate::passes::facts::{Bounds, LdsBuffer};
+use crate::passes::facts::{Bounds, LdsBuffer, SplitAccess};
 use crate::passes::layout::element_layouts::MAX_ACCESS_BYTES;
 
 /// A vector offset beyond every tensor: descriptors never span more than 2 GiB.

@@ -25,7 +25,6 @@ use super::mapped_splits::{MOST_BIAS, Split};
 use super::mapped_widths::Drafts;
 use crate::codegen::isa::{Inst, Opcode, Operand};
 use crate::codegen::lower::emit::emitter::Scalar;
-use crate::codegen::lower::lowered::SplitAccess;
 use crate::codegen::lower::values::dependence::HeldValue;
 use crate::codegen::lower::values::expressions::LateFacts;
 use crate::ir::diagnostic::Diagnostic;
@@ -33,7 +32,7 @@ use crate::ir::expr::{Expr, ExprError};
 use crate::ir::layout::Layout;
 use crate::ir::node::*;
 use crate::ir::reasons::Narrowness;
-use crate::passes::facts::LdsBuffer;
+use crate::passes::facts::{LdsBuffer, SplitAccess};
 use crate::passes::layout::element_layouts::most_elements;
 
 /// Vector offsets that loops keep: more would take registers from everything else.
@@ -49,7 +48,10 @@ impl AddressLayer<'_> {
         let widest = most_elements(*self.get::<Op>(node)?, access.element_bytes);
         let drafts = self.drafts(&access, widest).map_err(|e| self.unmappable(e))?;
         match self.kernel.world.get::<LdsBuffer>(memory) {
-            Some(buffer) => self.planned_in_lds(&access.layout, drafts, buffer),
+            Some(buffer) => {
+                self.note_mapped_split(node, &access, (&drafts, widest));
+                self.planned_in_lds(&access.layout, drafts, buffer)
+            }
             None => {
                 let drafts = self.widest_drafts(node, memory, &access, (drafts, widest))?;
                 self.planned_in_memory((node, memory), &access.layout, drafts)
@@ -66,21 +68,25 @@ impl AddressLayer<'_> {
         access: &MappedExpressions,
         (mut drafts, widest): (Drafts, u32),
     ) -> Result<Drafts, Diagnostic> {
-        let runs = access.dims.iter().map(|d| access.layout.contiguous_run(d.0));
-        let possible = runs.max().unwrap_or(1).min(widest);
+        let possible = access.widest_run(widest);
         if drafts.granule == 1 && possible > 1 && self.get::<Op>(node)?.loads() {
             let repeated = self.repeated_drafts(access, possible).map_err(|e| self.unmappable(e))?;
             drafts = repeated.unwrap_or(drafts);
         }
-        let elements = drafts.granule;
-        if elements < possible {
-            let why = drafts.why.unwrap_or(Narrowness::Apart);
-            self.emitter.out.reasons.splits.push((node, SplitAccess { elements, possible, why }));
-        }
+        self.note_mapped_split(node, access, (&drafts, widest));
         if drafts.pieces.iter().any(|draft| !draft.conditions.is_empty()) {
             self.emitter.out.reasons.masked.push((node, memory));
         }
         Ok(drafts)
+    }
+
+    /// Notes why an access is not as wide as the elements that a lane has side by side.
+    fn note_mapped_split(&mut self, node: Entity, access: &MappedExpressions, (drafts, widest): (&Drafts, u32)) {
+        let (elements, possible) = (drafts.granule, access.widest_run(widest));
+        if elements < possible {
+            let why = drafts.why.unwrap_or(Narrowness::Apart);
+            self.emitter.out.reasons.splits.push((node, SplitAccess { elements, possible, why }));
+        }
     }
 
     /// The plan of an access of LDS.

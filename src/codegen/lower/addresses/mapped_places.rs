@@ -36,6 +36,14 @@ pub(super) struct MappedExpressions {
     pub(super) operands: SmallVec<[Layout; 2]>,
 }
 
+impl MappedExpressions {
+    /// The elements that a lane has side by side, and could move at once, of at most `widest`.
+    pub(super) fn widest_run(&self, widest: u32) -> u32 {
+        let runs = self.dims.iter().map(|d| self.layout.contiguous_run(d.0));
+        runs.max().unwrap_or(1).min(widest)
+    }
+}
+
 impl AddressLayer<'_> {
     /// A mapped access as expressions.
     pub(super) fn mapped_access(

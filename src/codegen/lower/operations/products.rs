@@ -61,8 +61,8 @@ impl OperationLayer<'_> {
         Ok(())
     }
 
-    /// What a product adds to. Zeros, with which most sums begin, need no registers at all (CDNA3 guide, 7.1:
-    /// SrcC is a register or an inline constant); gfx908 takes registers alone (LLVM,
+    /// The sum that a product adds to. Zeros, with which most sums begin, need no registers at all (CDNA3
+    /// guide, 7.1: SrcC is a register or an inline constant); gfx908 takes registers alone (LLVM,
     /// `FeatureMFMAInlineLiteralBug`).
     fn summand(&mut self, acc: Entity, mma: Mma) -> Result<Operand, Diagnostic> {
         if let ValuePlace::Constant(bits) = *self.place(acc)?

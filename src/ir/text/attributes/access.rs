@@ -8,7 +8,7 @@ use super::{Attach, Parsed, Parser, Printed, attach, put};
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::facts::{
     BankConflicts, Bounds, BoundsChecks, CheckedCoordinate, DirectLoads, InPlace, LdsBuffer, LdsBytes,
-    PaddedFactors, Swizzle, TransposingRead, TurnedUnits, Unshared, WordSpacing,
+    PaddedFactors, SplitAccess, Swizzle, TransposingRead, TurnedUnits, Unshared, WordSpacing,
 };
 use crate::ir::layout::UnitDims;
 use crate::ir::node::{Dims, Origin};
@@ -61,6 +61,22 @@ pub(super) fn read_bounds(parser: &mut Parser<'_>) -> Parsed<Attach> {
         narrowed = Some((possible, parser.reason(Narrowness::WORDS)?));
     }
     attach(Bounds { leaves, masks, masked_as, outside, granule, narrowed })
+}
+
+/// `1 of 4: apart`: elements that an instruction moves, those that it could, and why it does not.
+pub(super) fn print_split(place: Printed<'_>, out: &mut String) -> Option<()> {
+    let SplitAccess { elements, possible, why } = place.get::<SplitAccess>()?;
+    put!(out, "{elements} of {possible}: {}", why.word());
+    Some(())
+}
+
+pub(super) fn read_split(parser: &mut Parser<'_>) -> Parsed<Attach> {
+    let elements = parser.number()?;
+    let Some(possible) = parser.labelled("of")?.filter(|&possible| (1..possible).contains(&elements)) else {
+        return Err(parser.cursor.expected("`of` and more elements than that"));
+    };
+    parser.cursor.expect(":")?;
+    attach(SplitAccess { elements, possible, why: parser.reason(Narrowness::WORDS)? })
 }
 
 /// Why a read of a shared memory does not go through LDS.

@@ -136,6 +136,7 @@ const ROWS: &[AttributeRow] = &[
     row("settled", AttributePosition::After, flag::<Settled>, |_| attach(Settled), same::<Settled>),
     row("placement", AttributePosition::Below, placement::print, placement::read, same::<Placement>),
     row("bounds", AttributePosition::Below, access::print_bounds, access::read_bounds, same::<Bounds>),
+    row("split", AttributePosition::Below, access::print_split, access::read_split, same::<SplitAccess>),
     row("checks", AttributePosition::Below, access::print_checks, access::read_checks, same::<BoundsChecks>),
     row("padded", AttributePosition::After, access::print_padded, access::read_padded, same::<PaddedFactors>),
     row("buffer", AttributePosition::Below, access::print_buffer, access::read_buffer, same::<LdsBuffer>),
