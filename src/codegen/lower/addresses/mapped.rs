@@ -81,7 +81,12 @@ impl AddressLayer<'_> {
     }
 
     /// Notes why an access is not as wide as the elements that a lane has side by side.
-    fn note_mapped_split(&mut self, node: Entity, access: &MappedExpressions, (drafts, widest): (&Drafts, u32)) {
+    fn note_mapped_split(
+        &mut self,
+        node: Entity,
+        access: &MappedExpressions,
+        (drafts, widest): (&Drafts, u32),
+    ) {
         let (elements, possible) = (drafts.granule, access.widest_run(widest));
         if elements < possible {
             let why = drafts.why.unwrap_or(Narrowness::Apart);
