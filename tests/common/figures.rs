@@ -1,15 +1,17 @@
 //! Tables of figures in the pages of `docs`, kept by the tests that compute them. Such a table comes after a
-//! line `<!-- figures NAME -->`, and a row is found by its first cell. With `GROUNDSWELL_FIGURES=1` the tests
-//! write the other cells; without it a page that has other ones is a fault.
+//! line `<!-- figures NAME -->`, and a row is found by its first cell. With `GROUNDSWELL_FIGURES=all`, or with
+//! names of tables and commas between them, the tests write the other cells; without it a page that has other
+//! ones is a fault.
 
 use std::fs;
 use std::sync::{Mutex, PoisonError};
 
 use crate::places::root;
 
-/// True if figures are to be written, and so are those that take long.
-pub fn are_written() -> bool {
-    std::env::var_os("GROUNDSWELL_FIGURES").is_some_and(|value| value != "0")
+/// True if the figures of a table are to be written, and so are those that take long.
+pub fn are_written(table: &str) -> bool {
+    let asked = std::env::var("GROUNDSWELL_FIGURES").unwrap_or_default();
+    asked == "all" || asked.split(',').any(|name| name == table)
 }
 
 /// A row of a table: page, table and the first cell.
@@ -50,7 +52,7 @@ impl Row<'_> {
         if cells(&lines[at])[1..] == *rest {
             return Ok(());
         }
-        if !are_written() {
+        if !are_written(self.table) {
             return Err(format!("docs/{}: {} is now {rest:?}; {HOW}", self.page, lines[at]));
         }
         lines[at] = format!("| {} | {} |", self.first, rest.join(" | "));
@@ -68,7 +70,7 @@ impl Row<'_> {
 
 /// How a page gets its figures.
 const HOW: &str =
-    "GROUNDSWELL_FIGURES=1 cargo test --release --workspace --test cli --test sim_time writes it";
+    "GROUNDSWELL_FIGURES=all cargo test --release --workspace --test cli --test sim_time writes it";
 
 /// The cells of a row.
 fn cells(line: &str) -> Vec<&str> {
