@@ -10,7 +10,8 @@ macro_rules! operations {
     ($($(#[$doc:meta])* $family:ident $ops:ident $(: $derived:ident)? {
         $($(#[$op_doc:meta])* $op:ident $(($part:ident: $ty:ty))? $(= $row:path)? $(: $table:expr)?;)*
     })*) => {
-        /// The operation of a node. Operands are in [`Operands`](super::node::Operands), in the order given here.
+        /// The operation of a node. Operands are in [`Operands`](super::node::Operands), in the order given
+        /// here.
         #[derive(Component, Copy, Clone, PartialEq, Debug)]
         pub enum Op {
             $($($(#[$op_doc])* $op $(($ty))?,)*)*

@@ -1,7 +1,7 @@
-//! Why machine code, and the kernel that it is made of, are as they are. Each wait and each no-operation is left out on its own, and the machine
-//! verifier, which shares nothing with the passes that insert them, says what would go wrong. What was
-//! decided before there was machine code stands at the head: conversions of layouts, accesses that are split,
-//! and those that leave elements out.
+//! Why machine code, and the kernel that it is made of, are as they are. Each wait and each no-operation is
+//! left out on its own, and the machine verifier, which shares nothing with the passes that insert them, says
+//! what would go wrong. What was decided before there was machine code stands at the head: conversions of
+//! layouts, accesses that are split, and those that leave elements out.
 
 use std::fmt::Write;
 
@@ -29,7 +29,8 @@ use cranelift_entity::EntityRef;
 /// that need them, the accesses that take more instructions than they could, and those that leave elements
 /// out, each with the reason. Then each `s_barrier` says which accesses it keeps in order, each `s_waitcnt`
 /// and each `s_nop` what would go wrong without it, and at which of the author's lines, and each instruction
-/// of an access that is split why it moves no more. It compiles the kernel once and checks it once for each of them.
+/// of an access that is split why it moves no more. It compiles the kernel once and checks it once for each
+/// of them.
 ///
 /// # Errors
 /// As for [`compile_uncached`](super::compile_uncached).
