@@ -121,7 +121,8 @@ impl MachineBody {
             for index in insts {
                 moved(kept);
                 let i = &mut self.insts[index];
-                for operand in &mut i.inst.operands {
+                let named = i.inst.op.info().operands.len();
+                for operand in i.inst.operands.iter_mut().take(named) {
                     if let Some((id, first)) = operand.as_virtual() {
                         *operand = name(id, first);
                     }

@@ -74,8 +74,6 @@ pub(super) struct Coalescer {
     hints: PrimaryMap<HintId, Hint>,
     merged: Vec<LiveSegment>,
     walks: SegmentWalks,
-    /// Registers that are both C and D of a matrix instruction.
-    in_place: Vec<VReg>,
     /// Registers that are C or D of a matrix instruction.
     accumulates: SecondaryMap<VReg, bool>,
     /// Steps that joining has taken, and may take: long histories are not walked again and again.
@@ -166,20 +164,15 @@ impl Coalescer {
         tied: Tied,
     ) -> bool {
         self.collect(body, loops, &liveness.operands.connecting);
-        let accumulates = || self.affinities.iter().any(|affinity| affinity.shared.is_some());
-        if self.affinities.is_empty()
-            || tied == Tied::Accumulators && self.in_place.is_empty() && !accumulates()
-        {
+        if self.affinities.is_empty() {
             return false;
         }
-        self.accumulates.clear();
-        self.accumulates.resize(body.registers.len());
         for affinity in self.affinities.iter().filter(|affinity| affinity.shared.is_some()) {
             self.accumulates[affinity.a] = true;
             self.accumulates[affinity.b] = true;
         }
-        for &register in &self.in_place {
-            self.accumulates[register] = true;
+        if tied == Tied::Accumulators && !self.accumulates.values().any(|accumulates| *accumulates) {
+            return false;
         }
         self.start(body, liveness);
         // From the last result back to what a loop carries: that has more pieces than the rest, so it is best
@@ -289,10 +282,12 @@ impl Coalescer {
         *first = self.hints.push(Hint { other, offset, next: *first }).into();
     }
 
-    /// Finds what copies and matrix instructions connect; `connecting` are those instructions.
+    /// Finds what copies and matrix instructions connect, and the registers in which the latter add to what
+    /// is there; `connecting` are those instructions.
     fn collect(&mut self, body: &MachineBody, loops: &LoopDepths, connecting: &[InstId]) {
         self.affinities.clear();
-        self.in_place.clear();
+        self.accumulates.clear();
+        self.accumulates.resize(body.registers.len());
         let mut block = BlockId::from_u32(0);
         for &index in connecting {
             while body.blocks[block].end <= index {
@@ -306,7 +301,9 @@ impl Coalescer {
                 Some((operands, Some(SharedPosition { position: Position::read(index), parts })))
             };
             let Some(((to, from), shared)) = copy.or_else(tied) else {
-                self.in_place.extend(sum_in_place(inst));
+                if let Some(register) = sum_in_place(inst) {
+                    self.accumulates[register] = true;
+                }
                 continue;
             };
             let (Some((a, a_first)), Some((b, b_first))) = (to.as_virtual(), from.as_virtual()) else {

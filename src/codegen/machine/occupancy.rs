@@ -8,7 +8,7 @@ pub(super) type Set = [u64; 4];
 pub(super) const EMPTY: Set = [0; 4];
 
 /// Points per chunk.
-const CHUNK: usize = 16;
+const CHUNK: usize = 32;
 
 /// Taken registers by point. A point lies in `rows`; a chunk that is covered from end to end is noted in
 /// `all` only, and `any` holds everything that is taken somewhere in the chunk.

@@ -2,9 +2,9 @@
 //! nothing reads the accumulator afterwards, and a loop carries it in the same register.
 //!
 //! A body comes with a register of its own for every value, except for sums whose accumulator nothing else
-//! uses, and with copies where a loop hands one on; the verifier of the allocation compares with that. Registers that liveness allows to be one become one before
-//! anything is placed or spilled, however much room there is: a loop that copies its accumulators would be
-//! far too slow.
+//! uses, and with copies where a loop hands one on; the verifier of the allocation compares with that.
+//! Registers that liveness allows to be one become one before anything is placed or spilled, however much
+//! room there is: a loop that copies its accumulators would be far too slow.
 //!
 //! Where VGPRs have to move to AGPRs, the same is done for all of their copies: what a loop hands on is two
 //! registers and a copy, of which one alone might move. Then the copy crosses the files in every trip, and
