@@ -93,7 +93,7 @@ pub const PIPELINE: &[Pass] = pipeline! {
     "merge_common" rewriting::simplify::merge_common, ANY;
     "remove_dead" rewriting::simplify::remove_dead, ANY;
     "assign_layouts" layout::assign_layouts::assign_layouts, ANY;
-    "find_in_place" analysis::find_in_place::find_in_place, ANY;
+    "find_in_place" analysis::find_in_place::find_in_place, ALIKE_MEMORIES;
     "carry_parts" loops::carry_parts::carry_parts, REDUCTIONS;
     "split_reductions" loops::split_reductions::split_reductions, REDUCTIONS;
     "promote_to_lds" lds::promote_to_lds::promote_to_lds, ANY;

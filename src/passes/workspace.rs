@@ -12,6 +12,7 @@ use bevy_ecs::entity_disabling::DefaultQueryFilters;
 use bevy_ecs::prelude::*;
 use bevy_ecs::system::BoxedSystem;
 
+use super::analysis::find_in_place::has_alike_memories;
 use super::facts::{
     BankConflicts, Expressions, Geometry, KernelStage, LdsBuffer, LdsBytes, LogicalBody, PaddedFactors,
     Settings,
@@ -419,6 +420,7 @@ fn described_traits(kernel: &Kernel, options: &Options) -> KernelTraits {
         (KernelTraits::FAST_MATH, fast),
         (KernelTraits::BOUNDS_CHECKS, checks),
         (KernelTraits::DIRECT_LOADS, options.loads_to_lds()),
+        (KernelTraits::ALIKE_MEMORIES, has_alike_memories(world, root)),
     ] {
         traits.set(raised, is_raised);
     }

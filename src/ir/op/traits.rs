@@ -39,6 +39,8 @@ bitflags::bitflags! {
         const BOUNDS_CHECKS = 1 << 13;
         /// Options that ask for loads straight to LDS.
         const DIRECT_LOADS = 1 << 14;
+        /// Memories with the same dimensions and elements of the same size.
+        const ALIKE_MEMORIES = 1 << 15;
         /// Those that passes find.
         const FOUND = Self::PADDED_FACTORS.bits();
     }

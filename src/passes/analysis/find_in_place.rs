@@ -16,67 +16,74 @@
 //! one that does not wait for the values that it is computed from. What the pass cannot prove is not said,
 //! and launches refuse it.
 
+use std::sync::Arc;
+
 use bevy_ecs::prelude::*;
+use bevy_ecs::query::QueryData;
 use smallvec::{SmallVec, smallvec};
 
+use crate::ir::diagnostic::Diagnostic;
 use crate::ir::facts::{Geometry, InPlace, PackedElements};
+use crate::ir::kernel::KernelName;
 use crate::ir::layout::Dim;
 use crate::ir::mapping::Mapping;
 use crate::ir::memory_layout::DebugLog;
 use crate::ir::node::{Name, *};
 use crate::ir::node_map::NodeSet;
-use crate::ir::nodes::{self, Bug};
+use crate::ir::nodes::{self, Bug, Node, NodeItem};
 use crate::ir::op::OpClass;
 use crate::ir::types::{AddressSpace, DType};
-use crate::ir::walk::NodeList;
-use crate::passes::{PassResult, kernel_entity};
+use crate::ir::walk::{self, NodeList};
+use crate::passes::PassResult;
 
-/// The pass itself; see the module. It follows operands from node to node, so it takes the whole world.
-pub(crate) fn find_in_place(world: &mut World) -> PassResult {
-    let root = kernel_entity(world)?;
-    if !has_alike_memories(world, root)? {
-        return Ok(());
-    }
+/// The pass itself; see the module.
+pub(crate) fn find_in_place(
+    kernel: Single<(Entity, &Geometry, &Body), With<KernelName>>,
+    nodes: Query<NodeInPlace>,
+    mut commands: Commands,
+) -> PassResult {
+    let (root, geometry, body) = *kernel;
+    let mut accesses = InPlaceAccesses { geometry, nodes: &nodes, accesses: SmallVec::new() };
+    accesses.collect(body, &mut SmallVec::new())?;
     let mut found = InPlace::default();
-    let mut accesses: SmallVec<[InPlaceAccess; 8]> = SmallVec::new();
-    let mut around = SmallVec::new();
-    collect(world, root, &mut around, &mut accesses)?;
-    for (read, written) in candidates(world, root, &accesses)? {
-        if is_read_once(world, root, &accesses, read)? && replaces(world, &accesses, read, written)? {
-            let name = |memory| nodes::fact::<Name>(world, memory, "a memory without name");
-            found.0.push([name(read)?.0.clone(), name(written)?.0.clone()]);
+    for (read, written) in accesses.candidates()? {
+        if accesses.is_read_once(read)? && accesses.replaces(read, written)? {
+            found.0.push([accesses.name(read)?, accesses.name(written)?]);
         }
     }
     if !found.0.is_empty() {
-        world.entity_mut(root).insert(found);
+        commands.entity(root).insert(found);
     }
     Ok(())
 }
 
 /// True if two memories have the same dimensions and elements of the same size: a product has no such two,
 /// and needs no closer look.
-fn has_alike_memories(world: &World, root: Entity) -> Result<bool, Bug> {
-    let Some(body) = world.get::<Body>(root) else { return Ok(false) };
+pub(in crate::passes) fn has_alike_memories(world: &World, root: Entity) -> bool {
     let mut known: SmallVec<[&ValueType; 8]> = SmallVec::new();
     let bits = |ty: &ValueType| ty.dtype.map(DType::bits);
-    for &node in &body.0 {
-        if nodes::op(world, node)? == Op::Memory {
-            let ty = type_of(world, node)?;
-            if known.iter().any(|other| other.dims == ty.dims && bits(other) == bits(ty)) {
-                return Ok(true);
-            }
-            known.push(ty);
+    for node in walk::body(world, root) {
+        let Ok(NodeItem { op: Op::Memory, ty, .. }) = nodes::node(world, node) else { continue };
+        if known.iter().any(|other| other.dims == ty.dims && bits(other) == bits(ty)) {
+            return true;
         }
+        known.push(ty);
     }
-    Ok(false)
+    false
 }
 
-fn type_of(world: &World, node: Entity) -> Result<&ValueType, Bug> {
-    nodes::fact::<ValueType>(world, node, "a node without type")
-}
-
-fn operands_of(world: &World, node: Entity) -> Result<&Operands, Bug> {
-    nodes::fact::<Operands>(world, node, "a node without operands")
+/// What the pass asks of a node: one query, because the states of each cost about as much as the pass.
+#[derive(QueryData)]
+pub(crate) struct NodeInPlace {
+    node: Node,
+    body: Option<&'static Body>,
+    yields: Option<&'static Yields>,
+    placement: Option<&'static Placement>,
+    is_mapped: Has<Mapping>,
+    name: Option<&'static Name>,
+    space: Option<&'static Space>,
+    is_packed: Has<PackedElements>,
+    is_log: Has<DebugLog>,
 }
 
 /// A node that reads or writes a memory or an LDS buffer.
@@ -87,233 +94,222 @@ struct InPlaceAccess {
     around: SmallVec<[Entity; 4]>,
 }
 
-/// Appends the accesses of a region in program order.
-fn collect(
-    world: &World,
-    region: Entity,
-    around: &mut SmallVec<[Entity; 4]>,
-    out: &mut SmallVec<[InPlaceAccess; 8]>,
-) -> Result<(), Bug> {
-    let Some(body) = world.get::<Body>(region) else { return Ok(()) };
-    for &node in &body.0 {
-        let op = nodes::op(world, node)?;
-        if op.is_access() {
-            let seen = nodes::node(world, node)?;
-            let from = if seen.op.copies() { seen.operand(0)? } else { seen.memory()? };
-            out.push(InPlaceAccess { node, memory: from, around: around.clone() });
-        }
-        if op.row().class == OpClass::Region {
-            around.push(node);
-            collect(world, node, around, out)?;
-            around.pop();
-        }
-    }
-    Ok(())
+/// The accesses of a kernel in program order.
+struct InPlaceAccesses<'a, 'w, 's> {
+    geometry: &'a Geometry,
+    nodes: &'a Query<'w, 's, NodeInPlace>,
+    accesses: SmallVec<[InPlaceAccess; 8]>,
 }
 
-/// Pairs of a memory that is only read and one that is written, of the same dimensions and elements of the
-/// same size, where no element is the business of two workgroups.
-fn candidates(
-    world: &World,
-    root: Entity,
-    accesses: &[InPlaceAccess],
-) -> Result<SmallVec<[(Entity, Entity); 4]>, Bug> {
-    let mut pairs = SmallVec::new();
-    let geometry = nodes::fact::<Geometry>(world, root, "a kernel without geometry")?;
-    if geometry.persistent.is_some() || geometry.chooses_iterations() {
-        return Ok(pairs);
-    }
-    let mut read = NodeList::new();
-    let mut written = NodeList::new();
-    for access in accesses {
-        let list = if nodes::op(world, access.node)?.is_write() { &mut written } else { &mut read };
-        if !list.contains(&access.memory) {
-            list.push(access.memory);
-        }
-    }
-    read.retain(|memory| !written.contains(memory));
-    let divides_others = |dims: &Dims| {
-        geometry.dims.iter().any(|(dim, entry)| {
-            let is_divided =
-                entry.workgroup.is_some_and(|(_, tile)| entry.static_size.is_none_or(|size| size > tile));
-            is_divided && !dims.contains(&dim)
-        })
-    };
-    for &read in &read {
-        for &written in &written {
-            if let (Some(own), Some(other)) = (whole_elements(world, read)?, whole_elements(world, written)?)
-                && own == other
-                && !divides_others(&own.0)
-            {
-                pairs.push((read, written));
+impl InPlaceAccesses<'_, '_, '_> {
+    /// Appends the accesses of a region in program order.
+    fn collect(&mut self, body: &Body, around: &mut SmallVec<[Entity; 4]>) -> PassResult {
+        let nodes = self.nodes;
+        for &id in &body.0 {
+            let NodeInPlaceItem { node, body, .. } = nodes.get(id)?;
+            if node.op.is_access() {
+                let memory = if node.op.copies() { node.operand(0)? } else { node.memory()? };
+                self.accesses.push(InPlaceAccess { node: id, memory, around: around.clone() });
+            }
+            if let Some(body) = body {
+                around.push(id);
+                self.collect(body, around)?;
+                around.pop();
             }
         }
+        Ok(())
     }
-    Ok(pairs)
-}
 
-/// The dimensions of a tensor argument and the bits of an element, if elements share no byte.
-fn whole_elements(world: &World, memory: Entity) -> Result<Option<(Dims, u32)>, Bug> {
-    if nodes::op(world, memory)? != Op::Memory
-        || nodes::fact::<Space>(world, memory, "a memory without space")?.0 != AddressSpace::Global
-        || world.get::<PackedElements>(memory).is_some()
-        || world.get::<DebugLog>(memory).is_some()
-    {
-        return Ok(None);
+    fn of_memory(&self, memory: Entity) -> impl Iterator<Item = (usize, &InPlaceAccess)> {
+        self.accesses.iter().enumerate().filter(move |(_, access)| access.memory == memory)
     }
-    let ty = type_of(world, memory)?;
-    let whole = ty.dtype.filter(|dtype| dtype.packing().is_none());
-    Ok(whole.map(|dtype| (ty.dims.clone(), dtype.bits())))
-}
 
-/// Whether each element of a memory is read by one wave at most of the workgroup that has it, and once by
-/// each read.
-fn is_read_once(
-    world: &World,
-    root: Entity,
-    accesses: &[InPlaceAccess],
-    memory: Entity,
-) -> Result<bool, Bug> {
-    let geometry = nodes::fact::<Geometry>(world, root, "a kernel without geometry")?;
-    let dims = &type_of(world, memory)?.dims;
-    for access in accesses.iter().filter(|access| access.memory == memory) {
-        let node = nodes::node(world, access.node)?;
-        let is_plain = node.op.loads()
-            && node.operands.0.len() == 1
-            && world.get::<Mapping>(access.node).is_none()
-            && node.ty.dims == *dims;
-        let placement = world.get::<Placement>(access.node);
-        let is_apart = placement.is_some_and(|placement| placement.0.waves_hold_apart());
-        if !is_plain || !is_apart {
-            return Ok(false);
+    fn node(&self, node: Entity) -> Result<NodeItem<'_, '_>, Diagnostic> {
+        Ok(self.nodes.get(node)?.node)
+    }
+
+    fn name(&self, memory: Entity) -> Result<Arc<str>, Diagnostic> {
+        let name = self.nodes.get(memory)?.name.ok_or(Bug::new("a memory without name"))?;
+        Ok(name.0.clone())
+    }
+
+    /// True for a read or write at a node's own place, with as many operands as that takes.
+    fn is_plain(&self, access: &InPlaceAccess, op: Op, operands: usize) -> Result<bool, Diagnostic> {
+        let NodeInPlaceItem { node, is_mapped, .. } = self.nodes.get(access.node)?;
+        Ok(*node.op == op && node.operands.0.len() == operands && !is_mapped)
+    }
+
+    /// Pairs of a memory that is only read and one that is written, of the same dimensions and elements of
+    /// the same size, where no element is the business of two workgroups.
+    fn candidates(&self) -> Result<SmallVec<[(Entity, Entity); 4]>, Diagnostic> {
+        let mut pairs = SmallVec::new();
+        let geometry = self.geometry;
+        if geometry.persistent.is_some() || geometry.chooses_iterations() {
+            return Ok(pairs);
         }
-        let mut walked: SmallVec<[Dim; 4]> = SmallVec::new();
-        for &region in &access.around {
-            let Some(dim) = nodes::op(world, region)?.over_tiles() else { return Ok(false) };
-            if !dims.contains(&dim) || walked.contains(&dim) || geometry.dim(dim).step.is_some() {
-                return Ok(false);
+        let mut read = NodeList::new();
+        let mut written = NodeList::new();
+        for access in &self.accesses {
+            let list = if self.node(access.node)?.op.is_write() { &mut written } else { &mut read };
+            if !list.contains(&access.memory) {
+                list.push(access.memory);
             }
-            walked.push(dim);
         }
-    }
-    Ok(true)
-}
-
-/// Whether all writes of a memory are plain and computed from all reads of another.
-fn replaces(world: &World, accesses: &[InPlaceAccess], read: Entity, written: Entity) -> Result<bool, Bug> {
-    let dims = &type_of(world, written)?.dims;
-    for access in accesses.iter().filter(|access| access.memory == written) {
-        if !nodes::op(world, access.node)?.is_write() {
-            continue;
-        }
-        let node = nodes::node(world, access.node)?;
-        let value = node.operand(0)?;
-        let has_all = type_of(world, value)?.dims.iter().filter(|dim| dims.contains(dim)).count();
-        if !node.op.stores()
-            || node.operands.0.len() != 2
-            || world.get::<Mapping>(access.node).is_some()
-            || has_all != dims.len()
-        {
-            return Ok(false);
-        }
-        let sources = sources_of(world, accesses, access, value)?;
-        let mut reads = accesses.iter().filter(|access| access.memory == read);
-        if !reads.all(|access| sources.contains(access.node)) {
-            return Ok(false);
-        }
-    }
-    Ok(true)
-}
-
-/// The nodes that a written value is computed from, such that each of its elements takes part of all that
-/// has the same coordinates.
-fn sources_of(
-    world: &World,
-    accesses: &[InPlaceAccess],
-    write: &InPlaceAccess,
-    value: Entity,
-) -> Result<NodeSet, Bug> {
-    let mut seen = NodeSet::default();
-    let mut next: NodeList = smallvec![value];
-    while let Some(node) = next.pop() {
-        if seen.contains(node) {
-            continue;
-        }
-        seen.insert(node);
-        let op = nodes::op(world, node)?;
-        let operands = operands_of(world, node)?;
-        match op.row().class {
-            // Its scales and numbers are at coordinates of their own.
-            OpClass::ElementWise if matches!(op, Op::Decode(_) | Op::Encode(_)) => {}
-            OpClass::ElementWise | OpClass::Reduction => next.extend_from_slice(&operands.0),
-            // The first element of an exclusive one takes part of nothing.
-            OpClass::Scan if matches!(op, Op::Scan(scan) if !scan.op.is_exclusive()) => {
-                next.extend_from_slice(&operands.0);
-            }
-            OpClass::Rearrangement => {
-                let from = operands.at(0)?;
-                if type_of(world, from)?.dims == type_of(world, node)?.dims {
-                    next.push(from);
+        read.retain(|memory| !written.contains(memory));
+        let divides_others = |dims: &Dims| {
+            geometry.dims.iter().any(|(dim, entry)| {
+                let is_divided =
+                    entry.workgroup.is_some_and(|(_, tile)| entry.static_size.is_none_or(|size| size > tile));
+                is_divided && !dims.contains(&dim)
+            })
+        };
+        for &read in &read {
+            for &written in &written {
+                let [own, other] = [self.whole_elements(read)?, self.whole_elements(written)?];
+                if own == other && own.is_some_and(|(dims, _)| !divides_others(&dims)) {
+                    pairs.push((read, written));
                 }
             }
-            OpClass::Access => next.extend(stored_before(world, accesses, node)?),
-            OpClass::Carried => next.extend(summed_up(world, write, node)?),
-            OpClass::Declaration
-            | OpClass::Constant
-            | OpClass::Scan
-            | OpClass::Contraction
-            | OpClass::Region
-            | OpClass::Order => {}
         }
+        Ok(pairs)
     }
-    Ok(seen)
-}
 
-/// Of a read of an LDS buffer that was written once, right before it: the value that was written.
-fn stored_before(world: &World, accesses: &[InPlaceAccess], read: Entity) -> Result<Option<Entity>, Bug> {
-    let Some(at) = accesses.iter().position(|access| access.node == read) else { return Ok(None) };
-    let own = &accesses[at];
-    let node = nodes::node(world, read)?;
-    if !node.op.loads() || nodes::op(world, own.memory)? != Op::Allocate || node.operands.0.len() != 1 {
-        return Ok(None);
+    /// The dimensions of a tensor argument and the bits of an element, if elements share no byte.
+    fn whole_elements(&self, memory: Entity) -> Result<Option<(Dims, u32)>, Diagnostic> {
+        let NodeInPlaceItem { node, space, is_packed, is_log, .. } = self.nodes.get(memory)?;
+        let is_global = space.is_some_and(|space| space.0 == AddressSpace::Global);
+        let is_argument = *node.op == Op::Memory && is_global && !is_packed && !is_log;
+        let whole = node.ty.dtype.filter(|dtype| is_argument && dtype.packing().is_none());
+        Ok(whole.map(|dtype| (node.ty.dims.clone(), dtype.bits())))
     }
-    let mut written = None;
-    for (place, access) in accesses.iter().enumerate().filter(|(_, access)| access.memory == own.memory) {
-        if nodes::op(world, access.node)?.is_write() && written.replace((place, access)).is_some() {
+
+    /// Whether each element of a memory is read by one wave at most of the workgroup that has it, and once by
+    /// each read.
+    fn is_read_once(&self, memory: Entity) -> Result<bool, Diagnostic> {
+        let dims = &self.node(memory)?.ty.dims;
+        for (_, access) in self.of_memory(memory) {
+            let placement = self.nodes.get(access.node)?.placement;
+            if !self.is_plain(access, Op::Read, 1)?
+                || self.node(access.node)?.ty.dims != *dims
+                || !placement.is_some_and(|placement| placement.0.waves_hold_apart())
+            {
+                return Ok(false);
+            }
+            let mut walked: SmallVec<[Dim; 4]> = SmallVec::new();
+            for &region in &access.around {
+                let Some(dim) = self.node(region)?.op.walks() else { return Ok(false) };
+                if !dims.contains(&dim) || walked.contains(&dim) || self.geometry.dim(dim).step.is_some() {
+                    return Ok(false);
+                }
+                walked.push(dim);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Whether all writes of a memory are plain and computed from all reads of another.
+    fn replaces(&self, read: Entity, written: Entity) -> Result<bool, Diagnostic> {
+        let dims = &self.node(written)?.ty.dims;
+        for (_, access) in self.of_memory(written) {
+            let node = self.node(access.node)?;
+            if !node.op.is_write() {
+                continue;
+            }
+            let value = node.operand(0)?;
+            let own = &self.node(value)?.ty.dims;
+            let has_all = own.iter().filter(|dim| dims.contains(dim)).count() == dims.len();
+            if !has_all || !self.is_plain(access, Op::Write, 2)? {
+                return Ok(false);
+            }
+            let sources = self.sources_of(access, value)?;
+            if !self.of_memory(read).all(|(_, access)| sources.contains(access.node)) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// The nodes that a written value is computed from, such that each of its elements takes part of all
+    /// that has the same coordinates.
+    fn sources_of(&self, write: &InPlaceAccess, value: Entity) -> Result<NodeSet, Diagnostic> {
+        let mut seen = NodeSet::default();
+        let mut next: NodeList = smallvec![value];
+        while let Some(id) = next.pop() {
+            if seen.contains(id) {
+                continue;
+            }
+            seen.insert(id);
+            let node = self.node(id)?;
+            match node.op.row().class {
+                // Its scales and numbers are at coordinates of their own.
+                OpClass::ElementWise if matches!(node.op, Op::Decode(_) | Op::Encode(_)) => {}
+                OpClass::ElementWise | OpClass::Reduction => next.extend_from_slice(&node.operands.0),
+                // The first element of an exclusive one takes part of nothing.
+                OpClass::Scan if matches!(node.op, Op::Scan(scan) if !scan.op.is_exclusive()) => {
+                    next.extend_from_slice(&node.operands.0);
+                }
+                OpClass::Rearrangement => {
+                    let from = node.operand(0)?;
+                    if self.node(from)?.ty.dims == node.ty.dims {
+                        next.push(from);
+                    }
+                }
+                OpClass::Access => next.extend(self.stored_before(id)?),
+                OpClass::Carried => next.extend(self.summed_up(write, &node)?),
+                OpClass::Declaration
+                | OpClass::Constant
+                | OpClass::Scan
+                | OpClass::Contraction
+                | OpClass::Region
+                | OpClass::Order => {}
+            }
+        }
+        Ok(seen)
+    }
+
+    /// Of a read of an LDS buffer that was written once, right before it: the value that was written.
+    fn stored_before(&self, read: Entity) -> Result<Option<Entity>, Diagnostic> {
+        let Some(at) = self.accesses.iter().position(|access| access.node == read) else { return Ok(None) };
+        let own = &self.accesses[at];
+        if *self.node(own.memory)?.op != Op::Allocate || !self.is_plain(own, Op::Read, 1)? {
             return Ok(None);
         }
+        let mut written = None;
+        for (place, access) in self.of_memory(own.memory) {
+            if self.node(access.node)?.op.is_write() && written.replace((place, access)).is_some() {
+                return Ok(None);
+            }
+        }
+        let Some((place, write)) = written else { return Ok(None) };
+        let is_before = place < at && write.around == own.around;
+        match is_before && self.is_plain(write, Op::Write, 2)? {
+            true => Ok(Some(self.node(write.node)?.operand(0)?)),
+            false => Ok(None),
+        }
     }
-    let Some((place, write)) = written else { return Ok(None) };
-    let stored = nodes::node(world, write.node)?;
-    let is_plain = stored.op.stores()
-        && stored.operands.0.len() == 2
-        && world.get::<Mapping>(write.node).is_none()
-        && world.get::<Mapping>(read).is_none();
-    let is_before = place < at && write.around == own.around;
-    (is_plain && is_before).then(|| stored.operand(0)).transpose()
-}
 
-/// Of the result of a loop that is over before a write: what its last iteration hands on, if that is computed
-/// from what the iterations before it have handed on.
-fn summed_up(world: &World, write: &InPlaceAccess, result: Entity) -> Result<Option<Entity>, Bug> {
-    let node = nodes::node(world, result)?;
-    let Some(number) = node.op.carried_result() else { return Ok(None) };
-    let owner = node.operand(0)?;
-    if nodes::op(world, owner)?.over_tiles().is_none() || write.around.contains(&owner) {
-        return Ok(None);
-    }
-    let handed_on = nodes::fact::<Yields>(world, owner, "a loop without yields")?.at(number as usize)?;
-    let carried = nodes::fact::<Body>(world, owner, "a loop without body")?.at(number as usize)?;
-    let mut seen = NodeSet::default();
-    let mut next: NodeList = smallvec![handed_on];
-    while let Some(node) = next.pop() {
-        if node == carried {
-            return Ok(Some(handed_on));
+    /// Of the result of a loop that is over before a write: what its last iteration hands on, if that is
+    /// computed from what the iterations before it have handed on.
+    fn summed_up(&self, write: &InPlaceAccess, result: &NodeItem) -> Result<Option<Entity>, Diagnostic> {
+        let Op::LoopResult(number) = *result.op else { return Ok(None) };
+        let owner = result.operand(0)?;
+        let NodeInPlaceItem { node, body, yields, .. } = self.nodes.get(owner)?;
+        let (Some(body), Some(yields), Some(_)) = (body, yields, node.op.walks()) else { return Ok(None) };
+        if write.around.contains(&owner) {
+            return Ok(None);
         }
-        if !seen.contains(node) {
-            seen.insert(node);
-            next.extend_from_slice(&operands_of(world, node)?.0);
+        let (carried, handed_on) = (body.at(number as usize)?, yields.at(number as usize)?);
+        let mut seen = NodeSet::default();
+        let mut next: NodeList = smallvec![handed_on];
+        while let Some(node) = next.pop() {
+            if node == carried {
+                return Ok(Some(handed_on));
+            }
+            if !seen.contains(node) {
+                seen.insert(node);
+                next.extend_from_slice(&self.node(node)?.operands.0);
+            }
         }
+        Ok(None)
     }
-    Ok(None)
 }
