@@ -5,6 +5,7 @@
 //! after each pass.
 //!
 //! - [`options`], [`facts`]: the options of a compilation, and the facts that passes find
+//! - [`kernel_editor`]: how passes rewrite nodes
 //! - [`workspace`]: the pooled world that a compilation runs in
 //! - [`meaning`]: whether passes preserve what a kernel means
 //!
@@ -20,8 +21,9 @@
 //! first of them: most of what the first compilation of a process costs beyond later ones is the states of
 //! queries.
 //!
-//! Passes take queries where they can; those that look again at nodes that they make (`stage_values`,
-//! `promote_to_lds`, `peel_remainders`, `expand`, `schedule_loops` and others) take the world, and say why.
+//! Passes take queries where they can. Those that look again at nodes that they make take the world and
+//! rewrite the kernel through one editor, [`kernel_editor`]; `expand` and `schedule_loops` have tables of
+//! their own instead.
 //! A pass sees a node through one view, `ir::nodes::Node` (after expansion `ExpandedNode`, which adds what
 //! the node is a piece of), and makes one from one bundle, `NodeBundle`. A node or a kernel that lacks what
 //! it has to have is a `Bug`, of which the author is told; nothing makes up a default for it.
@@ -35,6 +37,7 @@
 
 pub(crate) mod analysis;
 pub(crate) mod facts;
+pub(crate) mod kernel_editor;
 pub(crate) mod layout;
 pub(crate) mod lds;
 pub(crate) mod loops;

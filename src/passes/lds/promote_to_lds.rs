@@ -13,49 +13,40 @@ use smallvec::{SmallVec, smallvec};
 
 use crate::ir::access_flags::MemoryAccessFlags;
 use crate::ir::diagnostic::Diagnostic;
-use crate::ir::kernel::Locations;
 use crate::ir::mapping::Mapping;
 use crate::ir::node::{Name, *};
 use crate::ir::node_map::NodeMap;
-use crate::ir::nodes::{self, Bug, NodeBundle};
+use crate::ir::nodes::{self, Bug, NodeItem};
 use crate::ir::reasons::UnsharedReason;
 use crate::ir::types::AddressSpace;
 use crate::ir::walk::{self, NodeList};
+use crate::passes::PassResult;
 use crate::passes::facts::Unshared;
-use crate::passes::{PassResult, kernel_entity};
+use crate::passes::kernel_editor::KernelEditor;
 
 /// The pass itself; see the module. It makes nodes and looks at them again, so it takes the whole world.
 pub(crate) fn promote_to_lds(world: &mut World) -> PassResult {
-    let root = kernel_entity(world)?;
-    reject_writes_to_shared(world, root)?;
-    let mut allocations = NodeList::new();
+    let mut editor = KernelEditor::new(world)?;
     let mut buffers = Buffers::default();
-    for region in walk::regions(world, root) {
+    for region in editor.regions() {
         buffers.truncate(0);
-        promote_region(world, region, &mut buffers, &mut allocations)?;
+        promote_region(&mut editor, region, &mut buffers)?;
     }
-    nodes::fact_mut::<Body>(world, root, "a kernel without body")?.0.splice(0..0, allocations);
-    for node in walk::nodes(world, root) {
-        if nodes::op(world, node)? == Op::Memory {
-            nodes::fact_mut::<Space>(world, node, "a memory without space")?.0 = AddressSpace::Global;
+    editor.place_buffers()?;
+    for node in editor.body(editor.root()) {
+        if editor.op(node)? == Op::Memory {
+            editor.attach(node, Space(AddressSpace::Global));
         }
     }
     Ok(())
 }
 
-/// How an access is made, apart from what it accesses.
-fn flags_of(world: &World, access: Entity) -> MemoryAccessFlags {
-    world.get::<MemoryAccessFlags>(access).copied().unwrap_or_default()
-}
-
 /// Why a read of a shared memory stays one of global memory.
-fn why_global(world: &World, read: Entity) -> Result<Option<UnsharedReason>, Bug> {
-    let flags = flags_of(world, read);
-    if flags.volatile {
-        return Ok(Some(UnsharedReason::Volatile));
+fn why_global(read: &NodeItem, flags: Option<&MemoryAccessFlags>) -> Option<UnsharedReason> {
+    if flags.is_some_and(|flags| flags.volatile) {
+        return Some(UnsharedReason::Volatile);
     }
-    let is_by_values = nodes::node(world, read)?.operands.0.len() > 1;
-    Ok(is_by_values.then_some(UnsharedReason::Values))
+    (read.operands.0.len() > 1).then_some(UnsharedReason::Values)
 }
 
 /// The reads of shared memories, in a kernel as its author wrote it, that do not go through LDS, and why.
@@ -65,9 +56,13 @@ pub(crate) fn unshared_reads(
 ) -> Result<SmallVec<[(Entity, UnsharedReason); 2]>, Bug> {
     let mut found = SmallVec::new();
     for read in walk::nodes(world, root) {
-        if nodes::op(world, read)? == Op::Read
-            && is_shared_memory(world, nodes::node(world, read)?.memory()?)?
-            && let Some(why) = why_global(world, read)?
+        if nodes::op(world, read)? != Op::Read {
+            continue;
+        }
+        let node = nodes::node(world, read)?;
+        let memory = node.memory()?;
+        if is_shared(nodes::op(world, memory)?, world.get(memory))
+            && let Some(why) = why_global(&node, world.get(read))
         {
             found.push((read, why));
         }
@@ -75,29 +70,18 @@ pub(crate) fn unshared_reads(
     Ok(found)
 }
 
-fn is_shared_memory(world: &World, memory: Entity) -> Result<bool, Bug> {
-    Ok(nodes::op(world, memory)? == Op::Memory
-        && nodes::fact::<Space>(world, memory, "a memory without space")?.0 == AddressSpace::Shared)
+/// True for a shared memory, which a buffer of the author is not.
+fn is_shared(op: Op, space: Option<&Space>) -> bool {
+    op == Op::Memory && space.is_some_and(|space| space.0 == AddressSpace::Shared)
 }
 
-fn reject_writes_to_shared(world: &World, root: Entity) -> Result<(), Diagnostic> {
-    let locations = nodes::fact::<Locations>(world, root, "a kernel without locations")?;
-    for node in walk::nodes(world, root) {
-        if nodes::op(world, node)? != Op::Write {
-            continue;
-        }
-        let node = nodes::node(world, node)?;
-        let memory = node.memory()?;
-        if is_shared_memory(world, memory)? {
-            let name = &nodes::fact::<Name>(world, memory, "a memory without name")?.0;
-            let declared = nodes::node(world, memory)?.origin.0;
-            return Err(Diagnostic::invalid(format!("`{name}` is shared and written"))
-                .at(locations.get(node.origin.0))
-                .note("the memory is declared here", locations.get(declared))
-                .help("declare memories that are written as global"));
-        }
-    }
-    Ok(())
+/// The fault of a write to a shared memory.
+fn shared_and_written(editor: &KernelEditor<'_>, write: Entity, memory: Entity) -> Result<Diagnostic, Bug> {
+    let name = &editor.fact::<Name>(memory, "a memory without name")?.0;
+    Ok(Diagnostic::invalid(format!("`{name}` is shared and written"))
+        .at(editor.location(write))
+        .note("the memory is declared here", editor.location(memory))
+        .help("declare memories that are written as global"))
 }
 
 /// Buffers of a region by the memory that they hold a tile of.
@@ -111,44 +95,45 @@ struct PromotedBuffer {
     node: Entity,
 }
 
-fn promote_region(
-    world: &mut World,
-    region: Entity,
-    buffers: &mut Buffers,
-    allocations: &mut NodeList,
-) -> PassResult {
-    let region_nodes = walk::body(world, region);
+fn promote_region(editor: &mut KernelEditor<'_>, region: Entity, buffers: &mut Buffers) -> PassResult {
+    let mut body = editor.body(region);
     let (mut loads, mut stores) = (NodeList::new(), NodeList::new());
     let mut first = None;
-    for (at, &read) in region_nodes.iter().enumerate() {
-        if nodes::op(world, read)? != Op::Read {
+    for (at, &read) in body.iter().enumerate() {
+        let op = editor.op(read)?;
+        if !matches!(op, Op::Read | Op::Write) {
             continue;
         }
-        let memory = nodes::node(world, read)?.memory()?;
-        let flags = flags_of(world, read);
-        if !is_shared_memory(world, memory)? {
+        let node = editor.node(read)?;
+        let memory = node.memory()?;
+        if !is_shared(editor.op(memory)?, editor.get(memory)) {
             continue;
         }
-        if let Some(why) = why_global(world, read)? {
-            world.entity_mut(read).insert(Unshared(why));
+        if op.is_write() {
+            return Err(shared_and_written(editor, read, memory)?);
+        }
+        if let Some(why) = why_global(&node, editor.get(read)) {
+            editor.attach(read, Unshared(why));
             continue;
         }
         first.get_or_insert(at);
-        let placement = nodes::fact::<Placement>(world, read, "a read without layout")?.clone();
-        let mapping = world.get::<Mapping>(read).cloned();
+        let placement = editor.fact::<Placement>(read, "a read without layout")?;
+        let mapping = editor.get::<Mapping>(read);
+        let flags = editor.get::<MemoryAccessFlags>(read).copied().unwrap_or_default();
+        let is_mapped = mapping.is_some();
         let of_memory = buffers.get(memory).map(|buffers| &buffers[..]).unwrap_or_default();
-        let is_same =
-            |b: &&PromotedBuffer| b.placement == placement && b.mapping == mapping && b.flags == flags;
+        let is_same = |b: &&PromotedBuffer| {
+            b.placement == *placement && b.mapping.as_ref() == mapping && b.flags == flags
+        };
         let shared = of_memory.iter().find(is_same).map(|b| b.node);
         let buffer = match shared {
             Some(buffer) => buffer,
             None => {
-                let [buffer, load, store] = stage(world, read, memory)?;
-                allocations.push(buffer);
+                let (placement, mapping) = (placement.clone(), mapping.cloned());
+                let [node, load, store] = stage(editor, read, memory)?;
                 loads.push(load);
                 stores.push(store);
-                let node = buffer;
-                let buffer = PromotedBuffer { placement, mapping: mapping.clone(), flags, node };
+                let buffer = PromotedBuffer { placement, mapping, flags, node };
                 match buffers.get_mut(memory) {
                     Some(known) => known.push(buffer),
                     None => buffers.insert(memory, smallvec![buffer]),
@@ -156,43 +141,32 @@ fn promote_region(
                 node
             }
         };
-        nodes::fact_mut::<Operands>(world, read, "a read without operands")?.0[0] = buffer;
-        world.entity_mut(read).remove::<MemoryAccessFlags>();
-        if mapping.is_some() {
+        editor.set_operand(read, 0, buffer)?;
+        editor.take::<MemoryAccessFlags>(read);
+        if is_mapped {
             // The buffer has the dimensions of the value.
-            world.entity_mut(read).remove::<Mapping>();
+            editor.take::<Mapping>(read);
         }
     }
     if let Some(first) = first {
-        let mut body = nodes::fact_mut::<Body>(world, region, "a region without body")?;
-        body.0.splice(first..first, loads.into_iter().chain(stores));
+        body.insert_many(first, loads.into_iter().chain(stores));
+        editor.set_body(region, &body);
     }
     Ok(())
 }
 
 /// The LDS buffer, the global read and the LDS write that feed a promoted read.
-fn stage(world: &mut World, read: Entity, memory: Entity) -> Result<[Entity; 3], Bug> {
-    let mapping = world.get::<Mapping>(read).cloned();
+fn stage(editor: &mut KernelEditor<'_>, read: Entity, memory: Entity) -> Result<[Entity; 3], Bug> {
+    editor.model_on(read)?;
     // A tile of the value, which is the memory's own tile where no mapping says otherwise.
-    let of = if mapping.is_some() { read } else { memory };
-    let ty = nodes::node(world, of)?.ty.clone();
-    let origin = *nodes::node(world, read)?.origin;
-    let tag = world.get::<Tag>(read).cloned();
-    let operands = |nodes: &[Entity]| Operands(SmallVec::from_slice(nodes));
-    let buffer = NodeBundle { ty: ty.clone(), ..NodeBundle::effect(Op::Allocate, origin) };
-    let buffer = buffer.spawn(world, Space(AddressSpace::Shared));
-    let load = NodeBundle { op: Op::Read, operands: operands(&[memory]), ty, origin }.spawn(world, ());
-    let store = NodeBundle { operands: operands(&[load, buffer]), ..NodeBundle::effect(Op::Write, origin) };
-    let store = store.spawn(world, ());
-    if let Some(mapping) = mapping {
-        world.entity_mut(load).insert(mapping);
-    }
-    if let Some(&flags) = world.get::<MemoryAccessFlags>(read) {
-        world.entity_mut(load).insert(flags);
-    }
-    if let Some(tag) = tag {
-        world.entity_mut(load).insert(tag.clone());
-        world.entity_mut(store).insert(tag);
-    }
+    let of = if editor.get::<Mapping>(read).is_some() { read } else { memory };
+    let ty = editor.node(of)?.ty.clone();
+    let buffer = editor.add_buffer(ty.clone());
+    let load = editor.make(Op::Read, &[memory], ty, ());
+    let store = editor.make(Op::Write, &[load, buffer], ValueType::unknown(), ());
+    editor.copy::<Mapping>(read, load);
+    editor.copy::<MemoryAccessFlags>(read, load);
+    editor.copy::<Tag>(read, load);
+    editor.copy::<Tag>(read, store);
     Ok([buffer, load, store])
 }

@@ -15,7 +15,7 @@
 //! a lane, what the loop carries, then lanes and waves.
 
 use bevy_ecs::prelude::*;
-use smallvec::{SmallVec, smallvec};
+use smallvec::SmallVec;
 
 use super::split_reductions::folded_as;
 use crate::ir::constant::Constant;
@@ -23,49 +23,46 @@ use crate::ir::diagnostic::Diagnostic;
 use crate::ir::layout::{Dim, Layout, Mode, Source};
 use crate::ir::node::*;
 use crate::ir::node_map::{NodeMap, NodeSet};
-use crate::ir::nodes::{self, Bug, NodeBundle, NodeItem};
+use crate::ir::nodes::{Bug, NodeItem};
 use crate::ir::op::OpClass;
-use crate::ir::walk::{self, NodeList};
+use crate::passes::PassResult;
 use crate::passes::analysis::counted_dims::{counted_dim, dim_name};
 use crate::passes::analysis::fractions::{NodeReader, is_fraction};
+use crate::passes::kernel_editor::KernelEditor;
 use crate::passes::layout::element_layouts::{projected, too_large};
-use crate::passes::{PassResult, kernel_entity};
 
 /// The pass itself; see the module. It makes nodes that use one another, so it takes the whole world.
 pub(crate) fn carry_parts(world: &mut World) -> PassResult {
-    let root = kernel_entity(world)?;
+    let mut editor = KernelEditor::new(world)?;
     let mut uses = None;
     let mut joined: NodeMap<JoinedParts> = NodeMap::default();
-    for region in walk::regions(world, root) {
-        let body = walk::body(world, region);
+    for region in editor.regions() {
         let mut carried: SmallVec<[CarriedParts; 2]> = SmallVec::new();
-        let mut new = NodeList::new();
-        for node in body {
-            let op = nodes::op(world, node)?;
-            if op.over_tiles().is_some() && reduces(world, node)? {
-                let uses = match &uses {
-                    Some(uses) => uses,
-                    None => uses.insert(walk::use_counts(world, root)?),
-                };
-                for sum in accumulations(world, node, uses)? {
-                    carried.push(carry(world, root, sum, &mut new)?);
+        editor.rewrite_region(region, &mut |editor, node| {
+            match editor.op(node)? {
+                Op::Iterate(_) if reduces(editor, node)? => {
+                    let uses = match &uses {
+                        Some(uses) => uses,
+                        None => uses.insert(editor.use_counts()?),
+                    };
+                    for sum in accumulations(editor, node, uses)? {
+                        carried.push(carry(editor, sum)?);
+                    }
                 }
-            }
-            new.push(node);
-            if let Some(number) = op.carried_result() {
-                let owner = nodes::node(world, node)?.operand(0)?;
-                let own = carried.iter().find(|own| (own.sum.owner, own.sum.number) == (owner, number));
-                if let Some(own) = own {
-                    joined.insert(node, join(world, own, node, &mut new)?);
+                Op::LoopResult(number) => {
+                    let owner = editor.node(node)?.operand(0)?;
+                    let own = carried.iter().find(|own| (own.sum.owner, own.sum.number) == (owner, number));
+                    if let Some(own) = own {
+                        joined.insert(node, join(editor, own, node)?);
+                    }
                 }
+                _ => {}
             }
-        }
-        if !carried.is_empty() {
-            walk::set_body(world, region, &new);
-        }
+            Ok(())
+        })?;
     }
     if !joined.is_empty() {
-        use_joined(world, root, &joined)?;
+        use_joined(&mut editor, &joined);
     }
     Ok(())
 }
@@ -101,7 +98,7 @@ struct ReductionJoin {
 impl ReductionJoin {
     /// What joins carried value `number` and something else into `sum`; none if `sum` is something else.
     fn of(read: NodeReader<'_, '_>, number: u32, sum: &NodeItem) -> Result<Option<ReductionJoin>, Bug> {
-        let carried = |node: Entity| read(node).is_ok_and(|seen| seen.op.carried_argument() == Some(number));
+        let carried = |node: Entity| read(node).is_ok_and(|seen| *seen.op == Op::IterArg(number));
         let pair = |a: Entity, b: Entity| match [carried(a), carried(b)] {
             [true, _] => Some((a, b)),
             [false, true] => Some((b, a)),
@@ -143,7 +140,7 @@ impl ReductionJoin {
 
 /// True for a register of zeros.
 fn is_zero(read: NodeReader<'_, '_>, node: Entity) -> Result<bool, Bug> {
-    Ok(read(node)?.op.constant() == Some(Constant::Float(0.0)))
+    Ok(matches!(*read(node)?.op, Op::Register(Constant::Float(value)) if value == 0.0))
 }
 
 /// A sum of which a loop carries parts.
@@ -163,12 +160,10 @@ struct JoinedParts {
 }
 
 /// True for a loop with a reduction.
-fn reduces(world: &World, owner: Entity) -> Result<bool, Bug> {
-    let body = nodes::fact::<Body>(world, owner, "a loop without body")?;
-    Ok(body
-        .0
-        .iter()
-        .any(|&node| world.get::<Op>(node).is_some_and(|op| op.row().class == OpClass::Reduction)))
+fn reduces(editor: &KernelEditor<'_>, owner: Entity) -> Result<bool, Bug> {
+    let body = editor.fact::<Body>(owner, "a loop without body")?;
+    let reduces = |&node: &Entity| editor.op(node).is_ok_and(|op| op.row().class == OpClass::Reduction);
+    Ok(body.0.iter().any(reduces))
 }
 
 /// True if lanes or waves share a dimension.
@@ -179,22 +174,22 @@ fn is_spread(layout: &Layout, dim: Dim) -> bool {
 
 /// The carried values of a loop that are such sums.
 fn accumulations(
-    world: &World,
+    editor: &KernelEditor<'_>,
     owner: Entity,
     uses: &NodeMap<u32>,
 ) -> Result<SmallVec<[Accumulation; 2]>, Diagnostic> {
     let mut found = SmallVec::new();
-    let yields = &nodes::fact::<Yields>(world, owner, "a loop that hands nothing on")?.0;
+    let yields = &editor.fact::<Yields>(owner, "a loop that hands nothing on")?.0;
     let once = |node: Entity| uses.get(node) == Some(&1);
-    let body = nodes::fact::<Body>(world, owner, "a loop without body")?;
+    let body = editor.fact::<Body>(owner, "a loop without body")?;
     let inside: NodeSet = body.0.iter().copied().collect();
-    let read = |node| nodes::node(world, node);
+    let read = |node| editor.node(node);
     let inits = read(owner)?.operands;
     for (number, &sum) in (0..).zip(yields) {
         let seen = read(sum)?;
         let Some(joining) = ReductionJoin::of(&read, number, &seen)? else { continue };
         let reduced = read(joining.reduced)?;
-        let Some(reduction) = reduced.op.reduction() else { continue };
+        let Op::Reduce(reduction) = *reduced.op else { continue };
         let own: SmallVec<[Entity; 4]> = joining.nodes(sum).collect();
         let init = inits.at(number as usize)?;
         let is_joined = joining.op == reduction.op.joins() && reduction.parts.is_none();
@@ -213,7 +208,7 @@ fn accumulations(
             continue;
         }
         // A value without dimensions has no layout.
-        let layout = |node| world.get::<Placement>(node).map(|placement| &placement.0);
+        let layout = |node| editor.get::<Placement>(node).map(|placement| &placement.0);
         let (Some(from), Some(placed)) = (layout(reduced.operand(0)?), layout(sum)) else { continue };
         let is_alike = |node: Entity| layout(node) == Some(placed);
         let others = joining.factor.into_iter().chain([joining.reduced]);
@@ -235,13 +230,8 @@ fn accumulations(
     Ok(found)
 }
 
-/// Lets a loop carry parts; what it begins with goes to `before`.
-fn carry(
-    world: &mut World,
-    root: Entity,
-    sum: Accumulation,
-    before: &mut NodeList,
-) -> Result<CarriedParts, Diagnostic> {
+/// Lets a loop carry parts; what it begins with comes in front of it.
+fn carry(editor: &mut KernelEditor<'_>, sum: Accumulation) -> Result<CarriedParts, Diagnostic> {
     let reduced = sum.reduction.dim;
     let is_part = |mode: &Mode| mode.dim == Some(reduced);
     let count = |source| {
@@ -249,9 +239,9 @@ fn carry(
         modes.map(|mode| mode.extent).product::<u32>()
     };
     let (lanes, waves) = (count(Source::Lane), count(Source::Wave));
-    let name = format!("{} parts of {}", lanes * waves, dim_name(world, root, reduced)?);
+    let name = format!("{} parts of {}", lanes * waves, dim_name(editor, reduced)?);
     let of_wave = (waves > 1).then_some(lanes);
-    let parts = counted_dim(world, root, &name, lanes * waves, of_wave)?;
+    let parts = counted_dim(editor, &name, lanes * waves, of_wave)?;
     let mut dims = sum.ty.dims.clone();
     dims.push(parts);
     // The digits that were those of the reduced dimension count the parts.
@@ -273,58 +263,41 @@ fn carry(
     let held = projected(&Layout::new(counted).map_err(too_large)?, &dims)?;
     let ty = ValueType { dims, dtype: sum.ty.dtype };
     let dtype = ty.dtype.ok_or(Bug::new("a value without dtype"))?;
-    let origin = *nodes::node(world, sum.init)?.origin;
     let identity = Op::Register(sum.reduction.op.identity(dtype));
-    let start = NodeBundle { op: identity, operands: Operands::default(), ty: ty.clone(), origin };
-    let start = start.spawn(world, Placement(held.clone()));
-    before.push(start);
-    nodes::fact_mut::<Operands>(world, sum.owner, "a loop without operands")?.0[sum.number as usize] = start;
+    editor.model_on(sum.init)?;
+    let start = editor.add(identity, &[], ty.clone(), Placement(held.clone()));
+    editor.set_operand(sum.owner, sum.number as usize, start)?;
     for &node in &sum.nodes {
-        world.entity_mut(node).insert((ty.clone(), Placement(held.clone())));
+        editor.attach(node, (ty.clone(), Placement(held.clone())));
     }
-    let reduction = Reduction { parts: Some(parts), ..sum.reduction };
-    world.entity_mut(sum.reduced).insert(Op::Reduce(reduction));
+    editor.attach(sum.reduced, Op::Reduce(Reduction { parts: Some(parts), ..sum.reduction }));
     Ok(CarriedParts { sum, parts, held })
 }
 
-/// Joins the parts that a loop leaves, `result`, and what it began with; the nodes go to `after`.
+/// Joins the parts that a loop leaves, `result`, and what it began with, behind the result.
 fn join(
-    world: &mut World,
+    editor: &mut KernelEditor<'_>,
     CarriedParts { sum, parts, held }: &CarriedParts,
     result: Entity,
-    after: &mut NodeList,
-) -> Result<JoinedParts, Diagnostic> {
-    let ty = nodes::node(world, sum.reduced)?.ty.clone();
-    world.entity_mut(result).insert((ty, Placement(held.clone())));
-    let origin = *nodes::node(world, sum.reduced)?.origin;
-    let mut push = |op: Op, operands: Operands| {
-        let made = NodeBundle { op, operands, ty: sum.ty.clone(), origin };
-        let made = made.spawn(world, Placement(sum.layout.clone()));
-        after.push(made);
-        made
-    };
+) -> Result<JoinedParts, Bug> {
+    let ty = editor.node(sum.reduced)?.ty.clone();
+    editor.attach(result, (ty, Placement(held.clone())));
+    editor.put_down();
+    editor.model_on(sum.reduced)?;
+    let mut add =
+        |op: Op, operands: &[Entity]| editor.add(op, operands, sum.ty.clone(), Placement(sum.layout.clone()));
     let op = sum.reduction.op;
-    let reduction = Reduction { op, dim: *parts, parts: None };
-    let reduced = push(Op::Reduce(reduction), Operands(smallvec![result]));
-    let whole = push(Op::Binary(op.joins()), Operands(smallvec![sum.init, reduced]));
+    let reduced = add(Op::Reduce(Reduction { op, dim: *parts, parts: None }), &[result]);
+    let whole = add(Op::Binary(op.joins()), &[sum.init, reduced]);
     Ok(JoinedParts { reduced, whole })
 }
 
 /// Puts what was joined in place of loops' results.
-fn use_joined(world: &mut World, root: Entity, joined: &NodeMap<JoinedParts>) -> PassResult {
-    let replace = |used: &mut SmallVec<[Entity; 4]>, user: Entity| {
-        for node in used {
-            match joined.get(*node) {
-                Some(joined) if joined.reduced != user => *node = joined.whole,
-                _ => {}
-            }
-        }
-    };
-    for node in walk::nodes(world, root) {
-        replace(&mut nodes::fact_mut::<Operands>(world, node, "a node without operands")?.0, node);
-        if let Some(mut yields) = world.get_mut::<Yields>(node) {
-            replace(&mut yields.0, node);
-        }
+fn use_joined(editor: &mut KernelEditor<'_>, joined: &NodeMap<JoinedParts>) {
+    for user in editor.nodes() {
+        editor.rename(user, |used| match joined.get(*used) {
+            Some(joined) if joined.reduced != user => *used = joined.whole,
+            _ => {}
+        });
     }
-    Ok(())
 }

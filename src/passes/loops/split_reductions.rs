@@ -15,41 +15,27 @@ use smallvec::{SmallVec, smallvec};
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::layout::{Dim, Layout, Mode, Source};
 use crate::ir::node::*;
-use crate::ir::nodes::{self, Bug, NodeBundle};
+use crate::ir::nodes::Bug;
 use crate::ir::op::{AlongDimOp, OpFamily};
-use crate::ir::types::{AddressSpace, DType};
-use crate::ir::walk;
+use crate::ir::types::DType;
+use crate::passes::PassResult;
 use crate::passes::analysis::counted_dims::{counted_dim, dim_name};
+use crate::passes::kernel_editor::KernelEditor;
 use crate::passes::layout::element_layouts::{projected, too_large};
-use crate::passes::{PassResult, kernel_entity};
 
 /// Registers of one value: the widest tuple of VGPRs, 1024 bits (LLVM `VReg_1024`).
 const MAX_REGISTERS: u32 = 32;
 
 /// The pass itself; see the module. It makes nodes that use one another, so it takes the whole world.
 pub(crate) fn split_reductions(world: &mut World) -> PassResult {
-    let root = kernel_entity(world)?;
-    let mut allocations = Vec::new();
-    for region in walk::regions(world, root) {
-        let nodes = walk::body(world, region);
-        let mut body = Vec::with_capacity(nodes.len());
-        for node in nodes {
-            if let OpFamily::AlongDim(op) = nodes::op(world, node)?.family() {
-                let mut splitter = Splitter { world, root, node, body: &mut body };
-                match op {
-                    AlongDimOp::Reduce(reduction) => splitter.split(reduction, &mut allocations)?,
-                    AlongDimOp::Scan(scan) => splitter.split_scan(scan, &mut allocations)?,
-                    AlongDimOp::Sort(_) => {
-                        return Err(Bug::new("a sort that no pass has made a network of").into());
-                    }
-                }
-            }
-            body.push(node);
+    KernelEditor::new(world)?.rewrite(|editor, node| {
+        let OpFamily::AlongDim(op) = editor.op(node)?.family() else { return Ok(()) };
+        match op {
+            AlongDimOp::Reduce(reduction) => Splitter { editor, node }.split(reduction),
+            AlongDimOp::Scan(scan) => Splitter { editor, node }.split_scan(scan),
+            AlongDimOp::Sort(_) => Err(Bug::new("a sort that no pass has made a network of").into()),
         }
-        walk::set_body(world, region, &body);
-    }
-    nodes::fact_mut::<Body>(world, root, "a kernel without body")?.0.splice(0..0, allocations);
-    Ok(())
+    })
 }
 
 /// The dtype in which elements are folded.
@@ -62,24 +48,22 @@ pub(super) fn folded_as(dtype: DType) -> DType {
 }
 
 /// One reduction; what it takes is made in front of it.
-struct Splitter<'a> {
-    world: &'a mut World,
-    root: Entity,
+struct Splitter<'e, 'w> {
+    editor: &'e mut KernelEditor<'w>,
     node: Entity,
-    body: &'a mut Vec<Entity>,
 }
 
-impl Splitter<'_> {
-    fn split(&mut self, reduction: Reduction, allocations: &mut Vec<Entity>) -> PassResult {
+impl Splitter<'_, '_> {
+    fn split(&mut self, reduction: Reduction) -> PassResult {
         let Reduction { op, dim, parts } = reduction;
         if parts.is_some() {
             return Ok(());
         }
-        let value = nodes::node(self.world, self.node)?.operand(0)?;
-        let narrow = nodes::node(self.world, value)?.ty.clone();
+        let value = self.editor.node(self.node)?.operand(0)?;
+        let narrow = self.editor.node(value)?.ty.clone();
         let dtype = narrow.dtype.ok_or(Bug::new("a value without dtype"))?;
         let wide = folded_as(dtype);
-        let layout = nodes::fact::<Placement>(self.world, value, "a reduced value without layout")?.0.clone();
+        let layout = self.editor.fact::<Placement>(value, "a reduced value without layout")?.0.clone();
         let waves =
             layout.of_source(Source::Wave).find(|mode| mode.dim == Some(dim) && mode.extent > 1).copied();
         if wide == dtype && waves.is_none() {
@@ -90,37 +74,31 @@ impl Splitter<'_> {
             let ty = ValueType { dims: narrow.dims.clone(), dtype: Some(wide) };
             value = self.push(Op::Convert(Conversion::Cast), &[value], ty, &layout);
         }
-        let result = nodes::node(self.world, self.node)?.ty.clone();
+        let result = self.editor.node(self.node)?.ty.clone();
         let kept = ValueType { dims: result.dims.clone(), dtype: Some(wide) };
         let mut last = reduction;
         if let Some(waves) = waves {
             let parts = self.counting(dim, waves.extent)?;
-            value = self.exchange(
-                Reduction { parts: Some(parts), ..reduction },
-                value,
-                &layout,
-                waves,
-                allocations,
-            )?;
+            value = self.exchange(Reduction { parts: Some(parts), ..reduction }, value, &layout, waves)?;
             last = Reduction { op, dim: parts, parts: None };
         }
-        let last = if wide == dtype {
+        let (last, value) = if wide == dtype {
             (Op::Reduce(last), value)
         } else {
             let own = projected(&layout, &kept.dims)?;
             (Op::Convert(Conversion::Cast), self.push(Op::Reduce(last), &[value], kept, &own))
         };
-        self.world.entity_mut(self.node).insert((last.0, Operands(smallvec![last.1])));
+        self.editor.turn_into(self.node, last, &[value]);
         Ok(())
     }
 
     /// A scan on elements of 32 or 64 bits, and with what the parts of all waves sum up to.
-    fn split_scan(&mut self, scan: Scan, allocations: &mut Vec<Entity>) -> PassResult {
-        let value = nodes::node(self.world, self.node)?.operand(0)?;
-        let narrow = nodes::node(self.world, value)?.ty.clone();
+    fn split_scan(&mut self, scan: Scan) -> PassResult {
+        let value = self.editor.node(self.node)?.operand(0)?;
+        let narrow = self.editor.node(value)?.ty.clone();
         let dtype = narrow.dtype.ok_or(Bug::new("a value without dtype"))?;
         let wide = folded_as(dtype);
-        let layout = nodes::fact::<Placement>(self.world, value, "a scanned value without layout")?.0.clone();
+        let layout = self.editor.fact::<Placement>(value, "a scanned value without layout")?.0.clone();
         let shares = |mode: &&Mode| mode.dim == Some(scan.dim) && mode.extent > 1;
         let waves = layout.of_source(Source::Wave).find(shares).copied();
         let ty = ValueType { dims: narrow.dims, dtype: Some(wide) };
@@ -132,16 +110,15 @@ impl Splitter<'_> {
         if let Some(waves) = waves {
             let parts = self.counting(scan.dim, waves.extent)?;
             let partial = Reduction { op: scan.op.joins(), dim: scan.dim, parts: Some(parts) };
-            operands.push(self.exchange(partial, operands[0], &layout, waves, allocations)?);
+            operands.push(self.exchange(partial, operands[0], &layout, waves)?);
             own.by_wave = Some(parts);
         }
-        let last = if wide == dtype {
-            (Op::Scan(own), Operands(operands))
+        if wide == dtype {
+            self.editor.turn_into(self.node, Op::Scan(own), &operands);
         } else {
             let wide = self.push(Op::Scan(own), &operands, ty, &layout);
-            (Op::Convert(Conversion::Cast), Operands(smallvec![wide]))
-        };
-        self.world.entity_mut(self.node).insert(last);
+            self.editor.turn_into(self.node, Op::Convert(Conversion::Cast), &[wide]);
+        }
         Ok(())
     }
 
@@ -152,9 +129,8 @@ impl Splitter<'_> {
         value: Entity,
         layout: &Layout,
         waves: Mode,
-        allocations: &mut Vec<Entity>,
     ) -> Result<Entity, Diagnostic> {
-        let from = nodes::node(self.world, value)?.ty.clone();
+        let from = self.editor.node(value)?.ty.clone();
         let parts = partial.parts.ok_or(Bug::new("a reduction that waves do not share"))?;
         let mut dims = from.dims.clone();
         dims.retain(|dim| *dim != partial.dim);
@@ -167,15 +143,8 @@ impl Splitter<'_> {
         let own = projected(&Layout::new(counted).map_err(too_large)?, &dims)?;
         let ty = ValueType { dims, dtype: from.dtype };
         let part = self.push(Op::Reduce(partial), &[value], ty.clone(), &own);
-        let origin = *nodes::node(self.world, self.node)?.origin;
-        let buffer = NodeBundle { ty: ty.clone(), ..NodeBundle::effect(Op::Allocate, origin) };
-        let buffer = buffer.spawn(self.world, Space(AddressSpace::Shared));
-        allocations.push(buffer);
-        let write = NodeBundle {
-            operands: Operands(smallvec![part, buffer]),
-            ..NodeBundle::effect(Op::Write, origin)
-        };
-        self.body.push(write.spawn(self.world, Placement(own)));
+        let buffer = self.editor.add_buffer(ty.clone());
+        self.editor.add(Op::Write, &[part, buffer], ValueType::unknown(), Placement(own));
         // As many results side by side as a value has registers for; the others are values of their own.
         let words = from.dtype.map_or(1, |dtype| dtype.bytes().div_ceil(4));
         let room = (MAX_REGISTERS / (kept.extent(Source::Register) * words)).max(1);
@@ -190,16 +159,12 @@ impl Splitter<'_> {
     }
 
     fn push(&mut self, op: Op, operands: &[Entity], ty: ValueType, layout: &Layout) -> Entity {
-        let origin = self.world.get::<Origin>(self.node).copied().unwrap_or(Origin(u32::MAX));
-        let operands = Operands(SmallVec::from_slice(operands));
-        let made = NodeBundle { op, operands, ty, origin }.spawn(self.world, Placement(layout.clone()));
-        self.body.push(made);
-        made
+        self.editor.add(op, operands, ty, Placement(layout.clone()))
     }
 
     /// The dimension that counts the waves along `dim`.
     fn counting(&mut self, dim: Dim, waves: u32) -> Result<Dim, Diagnostic> {
-        let name = format!("waves of {}", dim_name(self.world, self.root, dim)?);
-        counted_dim(self.world, self.root, &name, waves, None)
+        let name = format!("waves of {}", dim_name(self.editor, dim)?);
+        counted_dim(self.editor, &name, waves, None)
     }
 }

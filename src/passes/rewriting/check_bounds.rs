@@ -8,7 +8,6 @@
 use bevy_ecs::prelude::*;
 use smallvec::{SmallVec, smallvec};
 
-use super::node_maker::NodeMaker;
 use crate::ir::diagnostic::{Diagnostic, Kind};
 use crate::ir::expr::Symbol;
 use crate::ir::kernel::DimTable;
@@ -16,22 +15,22 @@ use crate::ir::layout::Dim;
 use crate::ir::mapping::{Mapping, operand_symbol};
 use crate::ir::memory_layout::DebugLog;
 use crate::ir::node::{Name, *};
-use crate::ir::nodes::{self, NodeBundle};
+use crate::ir::nodes::Bug;
 use crate::ir::op::OpClass;
 use crate::ir::types::{AddressSpace, DType};
-use crate::ir::walk::{self, NodeList};
 use crate::passes::PassResult;
 use crate::passes::analysis::mapped_accesses::outside;
 use crate::passes::facts::{
     BOUNDS_BIAS, BoundsChecks, CheckedCoordinate, DimGeometry, Expressions, Geometry,
 };
+use crate::passes::kernel_editor::KernelEditor;
 
-/// Adds the checks; see the module. It makes nodes in front of others, so it takes the whole world.
-pub(super) fn check_bounds(world: &mut World, root: Entity) -> PassResult {
+/// Adds the checks; see the module.
+pub(super) fn check_bounds(editor: &mut KernelEditor<'_>) -> PassResult {
     let mut found = Vec::new();
-    for region in walk::regions(world, root) {
-        for access in walk::body(world, region) {
-            for dim in leaving(world, root, access)? {
+    for region in editor.regions() {
+        for access in editor.body(region) {
+            for dim in leaving(editor, access)? {
                 found.push((access, dim));
             }
         }
@@ -39,99 +38,88 @@ pub(super) fn check_bounds(world: &mut World, root: Entity) -> PassResult {
     if found.is_empty() {
         return Ok(());
     }
-    let log = declare(world, root, found.len())?;
+    let log = declare(editor, found.len())?;
     let mut checks = BoundsChecks::default();
     let mut left = found.into_iter().peekable();
-    for region in walk::regions(world, root) {
-        let mut body = Vec::new();
-        for node in walk::body(world, region) {
-            while let Some((_, dim)) = left.next_if(|check| check.0 == node) {
-                checks.0.push(check(world, root, (node, dim), (log, checks.0.len()), &mut body)?);
-            }
-            body.push(node);
+    editor.rewrite(|editor, node| {
+        while let Some((_, dim)) = left.next_if(|check| check.0 == node) {
+            checks.0.push(check(editor, (node, dim), (log, checks.0.len()))?);
         }
-        walk::set_body(world, region, &body);
-    }
-    world.entity_mut(log).insert(checks);
+        Ok(())
+    })?;
+    editor.attach(log, checks);
     Ok(())
 }
 
 /// The dimensions of the memory of an access along which its coordinates may be outside.
-fn leaving(world: &mut World, root: Entity, access: Entity) -> Result<SmallVec<[Dim; 4]>, Diagnostic> {
-    let Some(mapping) = world.get::<Mapping>(access).cloned() else { return Ok(SmallVec::new()) };
-    let memory = nodes::node(world, access)?.memory()?;
-    // Elements that a log has no slot for are dropped on purpose.
-    if nodes::op(world, memory)? != Op::Memory || world.get::<DebugLog>(memory).is_some() {
+fn leaving(editor: &mut KernelEditor<'_>, access: Entity) -> Result<SmallVec<[Dim; 4]>, Diagnostic> {
+    if editor.get::<Mapping>(access).is_none() {
         return Ok(SmallVec::new());
     }
-    let dims = value_dims(world, access)?;
-    let memory_dims = nodes::node(world, memory)?.ty.dims.clone();
-    let arena = &mut *nodes::fact_mut::<Expressions>(world, root, "a kernel without expressions")?;
-    let mut arena = std::mem::take(arena);
-    let geometry = nodes::fact::<Geometry>(world, root, "a kernel without geometry");
-    let outside = geometry.map(|geometry| outside(&mut arena.0, geometry, &mapping, &dims, &memory_dims));
-    *nodes::fact_mut::<Expressions>(world, root, "a kernel without expressions")? = arena;
-    Ok(outside?)
+    let memory = editor.node(access)?.memory()?;
+    // Elements that a log has no slot for are dropped on purpose.
+    if editor.op(memory)? != Op::Memory || editor.get::<DebugLog>(memory).is_some() {
+        return Ok(SmallVec::new());
+    }
+    editor.with_expressions(|editor, arena| {
+        let (dims, memory_dims) = (value_dims(editor, access)?, &editor.node(memory)?.ty.dims);
+        let mapping = editor.fact::<Mapping>(access, WITHOUT_COORDINATES)?;
+        Ok(outside(arena, editor.kernel::<Geometry>()?, mapping, &dims, memory_dims))
+    })?
 }
 
+const WITHOUT_COORDINATES: &str = "an access without coordinates";
+
 /// The dimensions of the value of an access.
-fn value_dims(world: &World, access: Entity) -> Result<Dims, Diagnostic> {
-    let node = nodes::node(world, access)?;
-    let typed = if node.op.is_write() { node.operands.at(0)? } else { access };
-    Ok(nodes::node(world, typed)?.ty.dims.clone())
+fn value_dims(editor: &KernelEditor<'_>, access: Entity) -> Result<Dims, Bug> {
+    let node = editor.node(access)?;
+    editor.dims(if node.op.is_write() { node.operand(0)? } else { access })
 }
 
 /// Declares the log, of so many elements.
-fn declare(world: &mut World, root: Entity, count: usize) -> Result<Entity, Diagnostic> {
+fn declare(editor: &mut KernelEditor<'_>, count: usize) -> Result<Entity, Diagnostic> {
     let count = u32::try_from(count).map_err(|_| Diagnostic::bug("more checks than operations"))?;
     let symbol = Symbol::new("bounds checks");
-    let mut table = nodes::fact_mut::<DimTable>(world, root, "a kernel without dims")?;
-    let Some(dim) = table.enter(symbol) else {
+    let Some(dim) = editor.kernel_mut::<DimTable>()?.enter(symbol) else {
         let text = "a kernel has at most 256 dimensions, with the one that counts checks of bounds";
         return Err(Diagnostic::new(Kind::Limit, text).help("compile it without checks of bounds"));
     };
-    let size =
-        nodes::fact_mut::<Expressions>(world, root, "a kernel without expressions")?.0.int(count.into());
-    let mut geometry = nodes::fact_mut::<Geometry>(world, root, "a kernel without geometry")?;
-    geometry.dims.push(DimGeometry::new(symbol, size, Some(count)));
-    let body = walk::body(world, root);
+    let size = editor.kernel_mut::<Expressions>()?.0.int(count.into());
+    editor.kernel_mut::<Geometry>()?.dims.push(DimGeometry::new(symbol, size, Some(count)));
+    let body = editor.body(editor.root());
     let is_named =
-        |name: &str| body.iter().any(|&node| world.get::<Name>(node).is_some_and(|known| &*known.0 == name));
+        |name: &str| body.iter().any(|&node| editor.get::<Name>(node).is_some_and(|known| &*known.0 == name));
     let mut name = "bounds_checks".to_owned();
     while is_named(&name) {
         name.push('_');
     }
     let ty = ValueType { dims: smallvec![dim], dtype: Some(DType::I64) };
-    let log =
-        NodeBundle { op: Op::Memory, operands: Operands(SmallVec::new()), ty, origin: Origin(u32::MAX) };
-    let log = log.spawn(world, (Name(name.as_str().into()), Space(AddressSpace::Global)));
-    world.entity_mut(log).insert(DebugLog);
+    let facts = (Name(name.as_str().into()), Space(AddressSpace::Global), DebugLog);
+    let log = editor.make(Op::Memory, &[], ty, facts);
     // After the logs of the author.
     let is_declaration =
-        |node: &&Entity| world.get::<Op>(**node).is_some_and(|op| op.row().class == OpClass::Declaration);
+        |node: &&Entity| editor.op(**node).is_ok_and(|op| op.row().class == OpClass::Declaration);
     let declared = body.iter().take_while(is_declaration).count();
-    nodes::fact_mut::<Body>(world, root, "a kernel without body")?.0.insert(declared, log);
+    editor.kernel_mut::<Body>()?.0.insert(declared, log);
     Ok(log)
 }
 
-/// Adds the check of one coordinate to the body that its access comes in next.
+/// Adds the check of one coordinate in front of its access.
 fn check(
-    world: &mut World,
-    root: Entity,
+    editor: &mut KernelEditor<'_>,
     (access, dim): (Entity, Dim),
     (log, number): (Entity, usize),
-    body: &mut Vec<Entity>,
 ) -> Result<CheckedCoordinate, Diagnostic> {
-    let node = nodes::node(world, access)?;
+    let node = editor.node(access)?;
     let (memory, origin, front) = (node.memory()?, *node.origin, node.op.values_in_front());
     let operands = node.operands.0.clone();
-    let values = operands.get(front..operands.len() - 1).unwrap_or_default();
-    let at = nodes::node(world, memory)?.ty.dims.iter().position(|&own| own == dim);
-    let mapping = nodes::fact::<Mapping>(world, access, "an access without coordinates")?;
+    let at = editor.node(memory)?.ty.dims.iter().position(|&own| own == dim);
+    let mapping = editor.fact::<Mapping>(access, WITHOUT_COORDINATES)?;
     let coordinate = at.and_then(|at| mapping.0.get(at)).cloned();
-    let coordinate = coordinate.ok_or_else(|| Diagnostic::bug("a coordinate that is not there"))?;
-    let dims = value_dims(world, access)?;
-    let mut maker = NodeMaker { world, root, dims: dims.clone(), origin, values, new: NodeList::new() };
+    let coordinate = coordinate.ok_or(Bug::new("a coordinate that is not there"))?;
+    let dims = value_dims(editor, access)?;
+    let mut maker = editor.maker(&dims);
+    maker.values = operands.get(front..operands.len() - 1).unwrap_or_default();
     let place = maker.value_of(&coordinate)?;
     let (zero, size) = (maker.number(0, DType::I32), maker.size(dim));
     let (low, high) = (maker.compare(Predicate::Lt, place, zero), maker.compare(Predicate::Ge, place, size));
@@ -148,8 +136,7 @@ fn check(
     let wide = maker.converted(Conversion::Cast, place, DType::I64);
     let noted = maker.with(BinaryOp::Add, wide, BOUNDS_BIAS, DType::I64);
     let update = maker.made(Op::Atomic(AtomicOp::Max), &[noted, slot, log], DType::I64);
-    body.extend(maker.new);
-    world.entity_mut(update).insert(Mapping(smallvec![operand_symbol(0).into()]));
-    let name = nodes::fact::<Name>(world, memory, "a memory without name")?.0.clone();
+    editor.attach(update, Mapping(smallvec![operand_symbol(0).into()]));
+    let name = editor.fact::<Name>(memory, "a memory without name")?.0.clone();
     Ok(CheckedCoordinate { memory: name, dim, origin })
 }

@@ -9,9 +9,9 @@
 //! - `multiply_scales`: factors with scales for blocks, as ordinary factors
 //! - `type_logs`: logs become memories with the types of what is written to them; `check_bounds` writes to
 //!   logs what leaves its memory
-//! - `pack_small_floats`: 4-bit and 6-bit floats become bytes, words and integers, with `small_float_codes`
-//!   (their codes) and `turned_units` (packed factors of products whose memory has its other dimension
-//!   innermost)
+//! - `pack_small_floats`: 4-bit and 6-bit floats become bytes, words and integers, with `packed_factors`
+//!   (products of them) and `turned_units` (such factors whose memory has the product's other dimension
+//!   innermost), `packed_reads`, `packed_rows` (words along the rows of a memory) and `small_float_codes`
 //! - `sort_rows`: sorts become networks of exchanges along the digits of places
 //! - `repeat_blocks`: values along dimensions that follow others are repeated along these
 //! - `stage_values`: values that are read at coordinates go through LDS
@@ -25,6 +25,9 @@ pub(crate) mod fold_places;
 pub(crate) mod multiply_scales;
 mod node_maker;
 pub(crate) mod pack_small_floats;
+mod packed_factors;
+mod packed_reads;
+mod packed_rows;
 pub(crate) mod repeat_blocks;
 pub(crate) mod scale_maxima;
 pub(crate) mod simplify;

@@ -15,14 +15,14 @@ use super::node_maker::NodeMaker;
 use crate::codegen::target::Target;
 use crate::ir::constraint::Constraint;
 use crate::ir::diagnostic::{Diagnostic, Kind};
-use crate::ir::kernel::{Constraints, Locations};
+use crate::ir::kernel::Constraints;
 use crate::ir::layout::{MatrixShape, Mma, MmaType};
 use crate::ir::node::*;
-use crate::ir::nodes::{self, Bug, NodeBundle};
+use crate::ir::nodes::Bug;
 use crate::ir::types::{AddressSpace, DType};
-use crate::ir::walk::{self, NodeList};
+use crate::passes::PassResult;
 use crate::passes::facts::{Geometry, Settings};
-use crate::passes::{PassResult, kernel_entity};
+use crate::passes::kernel_editor::KernelEditor;
 
 /// In which dtypes factors are multiplied with their scales.
 const DTYPES: [DType; 3] = [DType::Bf16, DType::F16, DType::F32];
@@ -33,10 +33,10 @@ const CONVERTED: [DType; 3] = [DType::F4E2M1, DType::F8E4M3Fn, DType::F8E5M2];
 
 /// The pass itself; see the module. It makes nodes in front of others, so it takes the whole world.
 pub(crate) fn multiply_scales(world: &mut World) -> PassResult {
-    let root = kernel_entity(world)?;
-    let options = &nodes::fact::<Settings>(world, root, "a kernel without options")?.0;
+    let mut editor = KernelEditor::new(world)?;
+    let options = &editor.kernel::<Settings>()?.0;
     let target = options.target();
-    let constraints = &nodes::fact::<Constraints>(world, root, "a kernel without constraints")?.0;
+    let constraints = &editor.kernel::<Constraints>()?.0;
     let mut written = constraints.iter().filter_map(|(constraint, _)| {
         if let Constraint::Emulate(dtype) = constraint { Some(*dtype) } else { None }
     });
@@ -45,25 +45,15 @@ pub(crate) fn multiply_scales(world: &mut World) -> PassResult {
         None => written.next(),
         asked => asked,
     };
-    let mut staged = WidenedTiles { buffers: NodeList::new(), room: target.max_lds_per_workgroup };
-    for region in walk::regions(world, root) {
-        let mut body = Vec::new();
-        for node in walk::body(world, region) {
-            if let Op::ScaledMma(choice) = nodes::op(world, node)? {
-                let origin = nodes::node(world, node)?.origin.0;
-                let locations = nodes::fact::<Locations>(world, root, "a kernel without locations")?;
-                judge(target, emulated).map_err(|fault| fault.at(locations.get(origin)))?;
-                if let Some(dtype) = emulated {
-                    let product = ScaledProduct { root, node, choice, dtype };
-                    product.emulate(world, &mut staged, &mut body)?;
-                }
-            }
-            body.push(node);
+    let mut room = TileRoom(target.max_lds_per_workgroup);
+    editor.rewrite(|editor, node| {
+        let Op::ScaledMma(choice) = editor.op(node)? else { return Ok(()) };
+        judge(target, emulated).map_err(|fault| fault.at(editor.location(node)))?;
+        match emulated {
+            Some(dtype) => ScaledProduct { node, choice, dtype }.emulate(editor, &mut room),
+            None => Ok(()),
         }
-        walk::set_body(world, region, &body);
-    }
-    nodes::fact_mut::<Body>(world, root, "a kernel without body")?.0.splice(0..0, staged.buffers);
-    Ok(())
+    })
 }
 
 /// Whether a chip has any product with scales; which ones is judged with its instruction.
@@ -90,13 +80,10 @@ fn judge(target: Target, emulated: Option<DType>) -> PassResult {
     Err(Diagnostic::new(Kind::Unsupported, text).help(help))
 }
 
-/// LDS buffers of widened tiles, and the bytes of LDS that are left.
-struct WidenedTiles {
-    buffers: NodeList,
-    room: u32,
-}
+/// The bytes of LDS that widened tiles have left.
+struct TileRoom(u32);
 
-impl WidenedTiles {
+impl TileRoom {
     /// Takes room for the tiles of values of one dtype, if there is enough.
     fn takes(&mut self, geometry: &Geometry, values: [&Dims; 2], dtype: DType) -> bool {
         let tile = |dims: &Dims| {
@@ -104,15 +91,14 @@ impl WidenedTiles {
             extents.iter().try_fold(dtype.bytes(), |all, &extent| all.checked_mul(extent))
         };
         let bytes = values.into_iter().try_fold(0u32, |all, dims| all.checked_add(tile(dims)?));
-        let left = bytes.and_then(|bytes| self.room.checked_sub(bytes));
-        self.room = left.unwrap_or(self.room);
+        let left = bytes.and_then(|bytes| self.0.checked_sub(bytes));
+        self.0 = left.unwrap_or(self.0);
         left.is_some()
     }
 }
 
 /// A product with scales, and the dtype in which its factors are multiplied with them.
 struct ScaledProduct {
-    root: Entity,
     node: Entity,
     choice: MmaChoice,
     dtype: DType,
@@ -120,26 +106,21 @@ struct ScaledProduct {
 
 impl ScaledProduct {
     /// Makes it an ordinary product.
-    fn emulate(self, world: &mut World, staged: &mut WidenedTiles, body: &mut Vec<Entity>) -> PassResult {
-        let ScaledProduct { root, node, choice, dtype } = self;
-        let seen = nodes::node(world, node)?;
-        let (operands, origin) = (seen.operands.0.clone(), *seen.origin);
+    fn emulate(self, editor: &mut KernelEditor<'_>, room: &mut TileRoom) -> PassResult {
+        let ScaledProduct { node, choice, dtype } = self;
+        let operands = editor.node(node)?.operands.0.clone();
         let &[lhs, rhs, acc, lhs_scale, rhs_scale] = operands.as_slice() else {
             return Err(Bug::new("a product with scales that lacks some").into());
         };
-        let dims_of = |factor| Ok::<_, Bug>(nodes::node(world, factor)?.ty.dims.clone());
-        let dims = [dims_of(lhs)?, dims_of(rhs)?];
-        let sums = dims_of(acc)?;
-        let options = &nodes::fact::<Settings>(world, root, "a kernel without options")?.0;
-        let has_conversions = options.target().has_scaled_conversions();
-        let geometry = nodes::fact::<Geometry>(world, root, "a kernel without geometry")?;
-        let through_lds = staged.takes(geometry, [&dims[0], &dims[1]], dtype);
+        let (dims, sums) = ([editor.dims(lhs)?, editor.dims(rhs)?], editor.dims(acc)?);
+        let has_conversions = editor.kernel::<Settings>()?.0.target().has_scaled_conversions();
+        let through_lds = room.takes(editor.kernel()?, [&dims[0], &dims[1]], dtype);
         let mut factors: SmallVec<[Entity; 3]> = SmallVec::new();
         for ([factor, scale], dims) in [[lhs, lhs_scale], [rhs, rhs_scale]].into_iter().zip(dims) {
             let along = dims.iter().copied().find(|dim| !sums.contains(dim));
-            let own = nodes::node(world, factor)?.ty.dtype;
+            let own = editor.node(factor)?.ty.dtype;
             let at_once = has_conversions && own.is_some_and(|dtype| CONVERTED.contains(&dtype));
-            let mut maker = NodeMaker { world, root, dims, origin, values: &[], new: NodeList::new() };
+            let mut maker = editor.maker(&dims);
             let mut product = match at_once {
                 true => {
                     let decoding = Decoding { form: CodeForm::Elements, along };
@@ -148,19 +129,15 @@ impl ScaledProduct {
                 false => multiplied(&mut maker, [factor, scale], dtype),
             };
             if through_lds {
-                product = stage(&mut maker, product, dtype, staged);
-            }
-            factors.push(product);
-            body.extend(maker.new);
-            if through_lds {
+                product = stage(&mut maker, product, dtype);
                 for value in [factor, scale] {
-                    read_straight(world, value)?;
+                    read_straight(editor, value)?;
                 }
             }
+            factors.push(product);
         }
         // An instruction that takes scales does not take these factors, and one of its shape does.
-        let geometry = nodes::fact::<Geometry>(world, root, "a kernel without geometry")?;
-        let edge = match (choice, geometry.mma) {
+        let edge = match (choice, editor.kernel::<Geometry>()?.mma) {
             (MmaChoice::Explicit(mma), _) | (MmaChoice::Kernel, Some(MmaType::Instruction(mma))) => {
                 Some(mma.m())
             }
@@ -169,13 +146,13 @@ impl ScaledProduct {
         let shape = MatrixShape::ALL.into_iter().find(|shape| edge == Some(shape.edge()));
         let choice = shape.map_or(choice, MmaChoice::Shape);
         factors.push(acc);
-        world.entity_mut(node).insert((Op::Mma(choice), Operands(factors.into_iter().collect())));
+        editor.turn_into(node, Op::Mma(choice), &factors);
         Ok(())
     }
 }
 
 /// A value times its scales. In f32 products are exact, and rounded once.
-fn multiplied(maker: &mut NodeMaker, [value, scale]: [Entity; 2], dtype: DType) -> Entity {
+fn multiplied(maker: &mut NodeMaker<'_, '_>, [value, scale]: [Entity; 2], dtype: DType) -> Entity {
     // Repeated as they are read: what has been computed would go through LDS for that.
     let repeated = maker.made(Op::Broadcast, &[scale], DType::F8E8M0);
     let [value, scale] = [value, repeated].map(|value| maker.converted(Conversion::Cast, value, DType::F32));
@@ -184,24 +161,21 @@ fn multiplied(maker: &mut NodeMaker, [value, scale]: [Entity; 2], dtype: DType) 
 }
 
 /// The read of a value from an LDS buffer of its own, to which it is written.
-fn stage(maker: &mut NodeMaker, value: Entity, dtype: DType, staged: &mut WidenedTiles) -> Entity {
-    let ty = ValueType { dims: maker.dims.clone(), dtype: Some(dtype) };
-    let buffer = NodeBundle { ty, ..NodeBundle::effect(Op::Allocate, maker.origin) };
-    let buffer = buffer.spawn(maker.world, Space(AddressSpace::Shared));
-    staged.buffers.push(buffer);
+fn stage(maker: &mut NodeMaker<'_, '_>, value: Entity, dtype: DType) -> Entity {
+    let buffer = maker.editor.add_buffer(ValueType { dims: maker.dims.clone(), dtype: Some(dtype) });
     maker.spawn(Op::Write, &[value, buffer], ValueType::unknown());
     maker.made(Op::Read, &[buffer], dtype)
 }
 
 /// Has the memory that a value is read from read without a way through LDS.
-fn read_straight(world: &mut World, value: Entity) -> PassResult {
-    let read = nodes::node(world, value)?;
+fn read_straight(editor: &mut KernelEditor<'_>, value: Entity) -> PassResult {
+    let read = editor.node(value)?;
     if *read.op != Op::Read {
         return Ok(());
     }
     let memory = read.memory()?;
-    if nodes::op(world, memory)? == Op::Memory {
-        nodes::fact_mut::<Space>(world, memory, "a memory without space")?.0 = AddressSpace::Global;
+    if editor.op(memory)? == Op::Memory {
+        editor.attach(memory, Space(AddressSpace::Global));
     }
     Ok(())
 }

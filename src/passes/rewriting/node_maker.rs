@@ -1,7 +1,7 @@
 //! Arithmetic that passes add: nodes that all have the dimensions of one value, and coordinates as values.
 
 use bevy_ecs::prelude::*;
-use smallvec::{SmallVec, smallvec};
+use smallvec::smallvec;
 
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::expr::{SymExpr, SymNode, SymOp, Symbol};
@@ -9,32 +9,39 @@ use crate::ir::kernel::DimTable;
 use crate::ir::layout::Dim;
 use crate::ir::mapping::operand_number;
 use crate::ir::node::*;
-use crate::ir::nodes::{self, NodeBundle};
+use crate::ir::nodes::Bug;
 use crate::ir::types::DType;
-use crate::ir::walk::NodeList;
+use crate::passes::kernel_editor::KernelEditor;
 
-/// Makes nodes in front of another one.
-pub(super) struct NodeMaker<'a> {
-    pub(super) world: &'a mut World,
-    /// The kernel entity.
-    pub(super) root: Entity,
+/// Makes nodes at the place where an editor is.
+pub(super) struct NodeMaker<'e, 'w> {
+    pub(super) editor: &'e mut KernelEditor<'w>,
     /// What all results have.
     pub(super) dims: Dims,
-    /// That of the node that they are made for.
-    pub(super) origin: Origin,
     /// The values that coordinates are made of.
-    pub(super) values: &'a [Entity],
-    /// What was made, in order.
-    pub(super) new: NodeList,
+    pub(super) values: &'e [Entity],
 }
 
-impl NodeMaker<'_> {
+impl<'w> KernelEditor<'w> {
+    /// What makes nodes with some dimensions.
+    pub(super) fn maker(&mut self, dims: &Dims) -> NodeMaker<'_, 'w> {
+        NodeMaker { editor: self, dims: dims.clone(), values: &[] }
+    }
+
+    /// What makes nodes with the dimensions of a value.
+    ///
+    /// # Errors
+    /// If it is not a node.
+    pub(super) fn maker_like(&mut self, value: Entity) -> Result<NodeMaker<'_, 'w>, Bug> {
+        let dims = self.dims(value)?;
+        Ok(NodeMaker { editor: self, dims, values: &[] })
+    }
+}
+
+impl NodeMaker<'_, '_> {
     /// A node of any type.
     pub(super) fn spawn(&mut self, op: Op, operands: &[Entity], ty: ValueType) -> Entity {
-        let operands = Operands(SmallVec::from_slice(operands));
-        let made = NodeBundle { op, operands, ty, origin: self.origin }.spawn(self.world, ());
-        self.new.push(made);
-        made
+        self.editor.add(op, operands, ty, ())
     }
 
     /// A node with the dimensions of all.
@@ -131,14 +138,17 @@ impl NodeMaker<'_> {
         if let Some(number) = operand_number(symbol) {
             let value = self.values.get(number).copied();
             let value = value.ok_or_else(|| Diagnostic::bug("a coordinate of a value that is not there"))?;
-            let own = nodes::node(self.world, value)?.ty.dims.clone();
+            let own = self.editor.dims(value)?;
             return Ok(self.repeated(value, &own));
         }
         if let Some(value) = symbol.value() {
             return Ok(self.number(value, DType::I32));
         }
-        let table = nodes::fact::<DimTable>(self.world, self.root, "a kernel without dims")?;
-        let dim = table.find(symbol).ok_or_else(|| Diagnostic::bug("a coordinate of an unknown size"))?;
+        let dim = self
+            .editor
+            .kernel::<DimTable>()?
+            .find(symbol)
+            .ok_or_else(|| Diagnostic::bug("a coordinate of an unknown size"))?;
         Ok(if self.dims.contains(&dim) { self.index(dim) } else { self.size(dim) })
     }
 }

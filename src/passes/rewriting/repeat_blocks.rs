@@ -5,70 +5,64 @@
 //! way. Others go through LDS, as values at coordinates do.
 
 use bevy_ecs::prelude::*;
-use smallvec::{SmallVec, smallvec};
+use smallvec::SmallVec;
 
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::expr::SymExpr;
 use crate::ir::kernel::{DimTable, Locations, ScaledDim};
 use crate::ir::mapping::Mapping;
 use crate::ir::node::*;
-use crate::ir::nodes::{self, NodeBundle};
 use crate::ir::op::OpClass;
-use crate::ir::walk;
+use crate::passes::PassResult;
 use crate::passes::analysis::mapped_accesses::block_of;
 use crate::passes::analysis::read_sources::ReadSources;
 use crate::passes::facts::Geometry;
-use crate::passes::{PassResult, kernel_entity};
+use crate::passes::kernel_editor::KernelEditor;
 
 /// The pass itself; see the module.
 pub(crate) fn repeat_blocks(world: &mut World) -> PassResult {
-    let root = kernel_entity(world)?;
-    let scaled = nodes::fact::<DimTable>(world, root, "a kernel without dimensions")?.scaled();
-    let sources = ReadSources::of(world, root)?;
-    let mut repeater = BlockRepeater { root, scaled, sources };
-    for region in walk::regions(world, root) {
-        repeater.region(world, region)?;
+    let mut editor = KernelEditor::new(world)?;
+    let scaled = editor.kernel::<DimTable>()?.scaled();
+    let repeater = BlockRepeater { scaled, sources: ReadSources::of(&editor)? };
+    for region in editor.regions() {
+        // Operations of one region share the repetition of a value.
+        let mut made = Vec::new();
+        editor.rewrite_region(region, &mut |editor, node| repeater.node(editor, node, &mut made))?;
     }
     Ok(())
 }
 
 struct BlockRepeater {
-    root: Entity,
     scaled: SmallVec<[ScaledDim; 2]>,
     sources: ReadSources,
 }
 
 impl BlockRepeater {
-    fn region(&mut self, world: &mut World, region: Entity) -> PassResult {
-        let body = walk::body(world, region);
-        let mut out = Vec::with_capacity(body.len());
-        // Operations of one region share the repetition of a value.
-        let mut made: Vec<(Entity, Dims, Entity)> = Vec::new();
-        for node in body {
-            if nodes::op(world, node)?.row().class == OpClass::ElementWise {
-                let seen = nodes::node(world, node)?;
-                let (operands, result, origin) =
-                    (seen.operands.0.clone(), seen.ty.dims.clone(), *seen.origin);
-                for (at, &value) in operands.iter().enumerate() {
-                    let Some(dims) = self.repeated(&nodes::node(world, value)?.ty.dims, &result) else {
-                        continue;
-                    };
-                    let known = made.iter().find(|made| made.0 == value && made.1 == dims).map(|made| made.2);
-                    let read = match known {
-                        Some(read) => read,
-                        None => {
-                            let read = self.read(world, value, &dims, origin)?;
-                            out.push(read);
-                            made.push((value, dims, read));
-                            read
-                        }
-                    };
-                    nodes::fact_mut::<Operands>(world, node, "an operation without operands")?.0[at] = read;
-                }
-            }
-            out.push(node);
+    /// Lets an operation take repetitions; `made` has values, dimensions and the repetitions so far.
+    fn node(
+        &self,
+        editor: &mut KernelEditor<'_>,
+        node: Entity,
+        made: &mut Vec<(Entity, Dims, Entity)>,
+    ) -> PassResult {
+        let seen = editor.node(node)?;
+        if seen.op.row().class != OpClass::ElementWise {
+            return Ok(());
         }
-        walk::set_body(world, region, &out);
+        let (operands, result) = (seen.operands.0.clone(), seen.ty.dims.clone());
+        for (at, &value) in operands.iter().enumerate() {
+            let Some(dims) = self.repeated(&editor.node(value)?.ty.dims, &result) else { continue };
+            let known = made.iter().find(|made| made.0 == value && made.1 == dims).map(|made| made.2);
+            let read = match known {
+                Some(read) => read,
+                None => {
+                    let read = self.read(editor, value, &dims)?;
+                    made.push((value, dims, read));
+                    read
+                }
+            };
+            editor.set_operand(node, at, read)?;
+        }
         Ok(())
     }
 
@@ -84,20 +78,13 @@ impl BlockRepeater {
     }
 
     /// The read of a value at the blocks of `dims`.
-    fn read(
-        &self,
-        world: &mut World,
-        value: Entity,
-        dims: &Dims,
-        origin: Origin,
-    ) -> Result<Entity, Diagnostic> {
-        let node = nodes::node(world, value)?;
-        let own = node.ty.clone();
-        let geometry = nodes::fact::<Geometry>(world, self.root, "a kernel without geometry")?;
+    fn read(&self, editor: &mut KernelEditor<'_>, value: Entity, dims: &Dims) -> Result<Entity, Diagnostic> {
+        let own = editor.node(value)?.ty;
+        let geometry = editor.kernel::<Geometry>()?;
         let number = |dim: &&_| geometry.dim(**dim).symbol.value().is_some_and(|size| size > 1);
         if let Some(&dim) = own.dims.iter().find(number) {
             let size = geometry.dim(dim).symbol;
-            let at = nodes::fact::<Locations>(world, self.root, "a kernel without locations")?.get(origin.0);
+            let at = editor.kernel::<Locations>()?.get(editor.origin().0);
             let text =
                 format!("a value with the dimension {size} is repeated along the elements of its blocks");
             let help = format!("give the dimension {size} a name, and bind it to the number");
@@ -113,13 +100,11 @@ impl BlockRepeater {
             }
         };
         let mapping = Mapping(own.dims.iter().zip(dims).map(coordinate).collect());
-        let source = self.sources.source(world, value)?;
+        let source = self.sources.source(editor, value)?;
         let ty = ValueType { dims: dims.clone(), dtype: own.dtype };
-        let read = NodeBundle { op: Op::Read, operands: Operands(smallvec![source]), ty, origin };
-        let tag = world.get::<Tag>(value).filter(|_| source != value).cloned();
-        let read = read.spawn(world, mapping);
-        if let Some(tag) = tag {
-            world.entity_mut(read).insert(tag);
+        let read = editor.add(Op::Read, &[source], ty, mapping);
+        if source != value {
+            editor.copy::<Tag>(value, read);
         }
         Ok(read)
     }

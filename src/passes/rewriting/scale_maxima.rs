@@ -13,40 +13,36 @@
 //! It is fast math because infinite values that are scaled by zero are no numbers otherwise.
 
 use bevy_ecs::prelude::*;
-use smallvec::smallvec;
 
-use super::node_maker::NodeMaker;
 use crate::ir::node::*;
 use crate::ir::node_map::{NodeMap, NodeSet};
-use crate::ir::nodes::{self, Bug, NodeItem};
+use crate::ir::nodes::{Bug, NodeItem};
 use crate::ir::types::DType;
-use crate::ir::walk::{self, NodeList};
+use crate::ir::walk::NodeList;
+use crate::passes::PassResult;
 use crate::passes::analysis::fractions::NodeReader;
-use crate::passes::{PassResult, kernel_entity};
+use crate::passes::kernel_editor::KernelEditor;
 
 /// The dtypes of factors that have a sign to turn, exactly and by one multiplication.
 const SIGNED_FACTORS: [DType; 3] = [DType::F16, DType::Bf16, DType::F32];
 
 /// The pass itself; see the module. It makes nodes in front of others, so it takes the whole world.
 pub(crate) fn scale_maxima(world: &mut World) -> PassResult {
-    let root = kernel_entity(world)?;
-    let uses = walk::use_counts(world, root)?;
-    for region in walk::regions(world, root) {
-        let body = walk::body(world, region);
-        let found = scaled_maxima(&|node| nodes::node(world, node), &uses, &body)?;
+    let mut editor = KernelEditor::new(world)?;
+    let uses = editor.use_counts()?;
+    for region in editor.regions() {
+        let found = scaled_maxima(&|node| editor.node(node), &uses, &editor.body(region))?;
         if found.is_empty() {
             continue;
         }
         let mut before: NodeMap<NodeList> = NodeMap::default();
         for maximum in found {
-            maximum.scale_late(world, root, &mut before)?;
+            maximum.scale_late(&mut editor, &mut before)?;
         }
-        let mut new = NodeList::new();
-        for node in body {
-            new.extend(before.get(node).into_iter().flatten().copied());
-            new.push(node);
-        }
-        walk::set_body(world, region, &new);
+        editor.rewrite_region(region, &mut |editor, node| {
+            editor.written().extend(before.get(node).into_iter().flatten().copied());
+            Ok(())
+        })?;
     }
     Ok(())
 }
@@ -55,9 +51,8 @@ pub(crate) fn scale_maxima(world: &mut World) -> PassResult {
 struct ScaledMaximum {
     reduced: Entity,
     reduction: Reduction,
-    /// Type and origin of the reduction.
+    /// Type of the reduction.
     ty: ValueType,
-    origin: Origin,
     /// The operand of the reduction: the scaled values, or a selection between them and infinity.
     scaled: Entity,
     mask: Option<Mask>,
@@ -127,18 +122,8 @@ fn scaled_maxima(
         let operands = [product.operand(0)?, product.operand(1)?];
         for (values, scale) in [(operands[0], operands[1]), (operands[1], operands[0])] {
             if let Some(sign) = sign(read, uses, inside, values, scale)? {
-                let (ty, origin) = (extremum.ty.clone(), *extremum.origin);
-                found.push(ScaledMaximum {
-                    reduced,
-                    reduction,
-                    ty,
-                    origin,
-                    scaled,
-                    mask,
-                    values,
-                    scale,
-                    sign,
-                });
+                let ty = extremum.ty.clone();
+                found.push(ScaledMaximum { reduced, reduction, ty, scaled, mask, values, scale, sign });
                 break;
             }
         }
@@ -218,7 +203,7 @@ fn sign(
 
 /// True for a product of matrices that is added to zeros.
 fn is_product_alone(read: NodeReader<'_, '_>, product: &NodeItem) -> Result<bool, Bug> {
-    if !matches!(product.op, Op::Mma(_)) {
+    if !product.op.is_product() {
         return Ok(false);
     }
     let sum = read(product.operand(2)?)?;
@@ -227,11 +212,9 @@ fn is_product_alone(read: NodeReader<'_, '_>, product: &NodeItem) -> Result<bool
 
 impl ScaledMaximum {
     /// Reduces what is scaled, and scales the result; new nodes are noted with those that they come before.
-    fn scale_late(self, world: &mut World, root: Entity, before: &mut NodeMap<NodeList>) -> PassResult {
-        let ScaledMaximum { reduced, mut reduction, ty, origin, scaled, mask, mut values, mut scale, sign } =
-            self;
-        let dims = ty.dims.clone();
-        let mut maker = NodeMaker { world, root, dims, origin, values: &[], new: NodeList::new() };
+    fn scale_late(self, editor: &mut KernelEditor<'_>, before: &mut NodeMap<NodeList>) -> PassResult {
+        let ScaledMaximum { reduced, mut reduction, ty, scaled, mask, mut values, mut scale, sign } = self;
+        editor.model_on(reduced)?;
         // The factor of a mask's infinity.
         let mut turned = 1.0;
         match sign {
@@ -244,34 +227,32 @@ impl ScaledMaximum {
             ScaleSign::OfFactor(signed) => {
                 let at = signed.at;
                 let factor;
-                (scale, factor) = move_sign(&mut maker, scale, signed);
-                before.insert(values, std::mem::take(&mut maker.new));
-                let product = nodes::fact_mut::<Operands>(maker.world, values, "a product without factors");
-                product?.0[at] = factor;
+                (scale, factor) = move_sign(editor, scale, signed);
+                before.insert(values, std::mem::take(editor.written()));
+                editor.set_operand(values, at, factor)?;
             }
         }
         if let Some(Mask { condition, at, other }) = mask {
-            let masked = nodes::node(maker.world, scaled)?.ty.clone();
+            let masked = editor.node(scaled)?.ty.clone();
             let single = ValueType { dims: Dims::new(), dtype: masked.dtype };
-            let infinity = maker.spawn(Op::Register((turned * other).into()), &[], single);
+            let infinity = editor.add(Op::Register((turned * other).into()), &[], single, ());
             let taken = if at == 1 { [condition, values, infinity] } else { [condition, infinity, values] };
-            values = maker.spawn(Op::Select, &taken, masked);
-            before.insert(scaled, std::mem::take(&mut maker.new));
+            values = editor.add(Op::Select, &taken, masked, ());
+            before.insert(scaled, std::mem::take(editor.written()));
         }
-        let unscaled = maker.spawn(Op::Reduce(reduction), &[values], ty);
-        before.insert(reduced, maker.new);
+        let unscaled = editor.add(Op::Reduce(reduction), &[values], ty, ());
+        before.insert(reduced, std::mem::take(editor.written()));
         for (node, unscaled) in [(scaled, values), (reduced, unscaled)] {
-            let product = (Op::Binary(BinaryOp::Mul), Operands(smallvec![unscaled, scale]));
-            world.entity_mut(node).insert(product);
+            editor.turn_into(node, Op::Binary(BinaryOp::Mul), &[unscaled, scale]);
         }
         Ok(())
     }
 }
 
 /// Multiplies a factor with the sign of a scale: the scale's magnitude, and the product.
-fn move_sign(maker: &mut NodeMaker<'_>, scale: Entity, signed: SignedFactor) -> (Entity, Entity) {
+fn move_sign(editor: &mut KernelEditor<'_>, scale: Entity, signed: SignedFactor) -> (Entity, Entity) {
     let mut single = |op: Op, operands: &[Entity], dtype: DType| {
-        maker.spawn(op, operands, ValueType { dims: Dims::new(), dtype: Some(dtype) })
+        editor.add(op, operands, ValueType { dims: Dims::new(), dtype: Some(dtype) }, ())
     };
     let zero = single(Op::Register(0.0.into()), &[], DType::F32);
     let is_negative = single(Op::Compare(Predicate::Lt), &[scale, zero], DType::I1);
@@ -281,5 +262,5 @@ fn move_sign(maker: &mut NodeMaker<'_>, scale: Entity, signed: SignedFactor) -> 
     let least = single(Op::Register(f64::from(f32::from_bits(1)).into()), &[], DType::F32);
     let is_zero = single(Op::Compare(Predicate::Eq), &[scale, zero], DType::I1);
     let magnitude = single(Op::Select, &[is_zero, least, magnitude], DType::F32);
-    (magnitude, maker.spawn(Op::Binary(BinaryOp::Mul), &[signed.factor, sign], signed.ty))
+    (magnitude, editor.add(Op::Binary(BinaryOp::Mul), &[signed.factor, sign], signed.ty, ()))
 }

@@ -13,10 +13,24 @@ use bevy_ecs::prelude::*;
 use super::node_maker::NodeMaker;
 use crate::ir::node::*;
 use crate::ir::types::DType;
+use crate::passes::PassResult;
+use crate::passes::kernel_editor::KernelEditor;
 use crate::small_float::SmallFormat;
 
+/// Makes a node another one, whose result are codes.
+pub(super) fn become_codes(
+    editor: &mut KernelEditor<'_>,
+    node: Entity,
+    op: Op,
+    operands: &[Entity],
+) -> PassResult {
+    editor.fact_mut::<ValueType>(node, "a node without type")?.dtype = Some(DType::I32);
+    editor.turn_into(node, op, operands);
+    Ok(())
+}
+
 /// Codes as f32, which is exact.
-pub(super) fn decoded(maker: &mut NodeMaker<'_>, codes: Entity, format: SmallFormat) -> Entity {
+pub(super) fn decoded(maker: &mut NodeMaker<'_, '_>, codes: Entity, format: SmallFormat) -> Entity {
     let sign_bit = format.bits() - 1;
     // With exponent and fraction in their places the number is off by a power of two.
     let magnitude = maker.with(BinaryOp::And, codes, (1 << sign_bit) - 1, DType::I32);
@@ -33,7 +47,7 @@ pub(super) fn decoded(maker: &mut NodeMaker<'_>, codes: Entity, format: SmallFor
 
 /// The magnitudes and the signs of the codes that are nearest to the numbers of a value, in i32.
 pub(super) fn encoded(
-    maker: &mut NodeMaker<'_>,
+    maker: &mut NodeMaker<'_, '_>,
     (value, dtype): (Entity, Option<DType>),
     format: SmallFormat,
 ) -> [Entity; 2] {
@@ -64,7 +78,12 @@ struct WideFloat {
 const SINGLE: WideFloat = WideFloat { dtype: DType::F32, bits: DType::I32, fraction: 23, bias: 127 };
 const DOUBLE: WideFloat = WideFloat { dtype: DType::F64, bits: DType::I64, fraction: 52, bias: 1023 };
 
-fn encoded_of(maker: &mut NodeMaker<'_>, value: Entity, of: &WideFloat, format: SmallFormat) -> [Entity; 2] {
+fn encoded_of(
+    maker: &mut NodeMaker<'_, '_>,
+    value: Entity,
+    of: &WideFloat,
+    format: SmallFormat,
+) -> [Entity; 2] {
     let &WideFloat { dtype, bits, fraction, bias } = of;
     let (small_bias, sign_bit) = (i64::from(format.bias()), format.bits() - 1);
     let largest = f64::from(format.largest());
@@ -97,10 +116,10 @@ fn encoded_of(maker: &mut NodeMaker<'_>, value: Entity, of: &WideFloat, format: 
 
 /// The word of elements of so many bits, each shifted to its place.
 pub(super) fn joined_word(
-    maker: &mut NodeMaker<'_>,
+    maker: &mut NodeMaker<'_, '_>,
     shifts: &[Entity],
     bits: i64,
-    element: impl Fn(&mut NodeMaker<'_>, i64) -> Entity,
+    element: impl Fn(&mut NodeMaker<'_, '_>, i64) -> Entity,
 ) -> Entity {
     let first = element(maker, 0);
     // Two halves of a byte.

@@ -19,18 +19,18 @@ use smallvec::{SmallVec, smallvec};
 
 use crate::ir::diagnostic::{Diagnostic, Kind, Location};
 use crate::ir::expr::{SymExpr, Symbol};
-use crate::ir::kernel::Locations;
 use crate::ir::layout::Dim;
 use crate::ir::mapping::{Mapping, operand_symbol};
 use crate::ir::node::*;
 use crate::ir::node_map::NodeMap;
-use crate::ir::nodes::{self, NodeBundle};
+use crate::ir::nodes::Bug;
 use crate::ir::types::DType;
-use crate::ir::walk::{self, NodeList};
+use crate::ir::walk::NodeList;
+use crate::passes::PassResult;
 use crate::passes::analysis::counted_dims::counted_dim;
 use crate::passes::analysis::read_sources::ReadSources;
 use crate::passes::facts::{Geometry, Settings};
-use crate::passes::{PassResult, kernel_entity};
+use crate::passes::kernel_editor::KernelEditor;
 
 /// The most digits of a place: a row has at most 1024 elements.
 const MAX_DIGITS: u32 = 10;
@@ -45,13 +45,13 @@ const MOST_SPILLED: u64 = ((1 << 13) - 1) * 1024 / 64 / 4;
 
 /// The pass itself; see the module.
 pub(crate) fn sort_rows(world: &mut World) -> PassResult {
-    let root = kernel_entity(world)?;
-    let sources = ReadSources::of(world, root)?;
+    let mut editor = KernelEditor::new(world)?;
+    let sources = ReadSources::of(&editor)?;
     let mut uses: NodeMap<SmallVec<[Entity; 2]>> = NodeMap::default();
-    for node in walk::nodes(world, root) {
-        let yields = world.get::<Yields>(node).map(|yields| &yields.0[..]).unwrap_or_default();
-        for &used in nodes::node(world, node)?.operands.0.iter().chain(yields) {
-            if let Op::Sort(_) = nodes::op(world, used)? {
+    for node in editor.nodes() {
+        let yields = editor.get::<Yields>(node).map(|yields| &yields.0[..]).unwrap_or_default();
+        for &used in editor.node(node)?.operands.0.iter().chain(yields) {
+            if let Op::Sort(_) = editor.op(used)? {
                 match uses.get_mut(used) {
                     Some(users) => users.push(node),
                     None => uses.insert(used, smallvec![node]),
@@ -59,22 +59,13 @@ pub(crate) fn sort_rows(world: &mut World) -> PassResult {
             }
         }
     }
-    for region in walk::regions(world, root) {
-        let body = walk::body(world, region);
-        let mut out = Vec::with_capacity(body.len());
-        for node in body {
-            if let Op::Sort(sort) = nodes::op(world, node)? {
-                let users = uses.get(node).map(|users| &users[..]).unwrap_or_default();
-                let mut network = SortNetwork::new(world, root, node, sort)?;
-                let sorted = network.sorted(&sources)?;
-                network.hand_on(node, sorted, users, &mut out)?;
-            } else {
-                out.push(node);
-            }
-        }
-        walk::set_body(world, region, &out);
-    }
-    Ok(())
+    editor.rewrite(|editor, node| {
+        let Op::Sort(sort) = editor.op(node)? else { return Ok(()) };
+        let users = uses.get(node).map(|users| &users[..]).unwrap_or_default();
+        let mut network = SortNetwork::new(editor, node, sort)?;
+        let sorted = network.sorted(&sources)?;
+        network.hand_on(node, sorted, users)
+    })
 }
 
 /// What is compared in place of the elements.
@@ -123,8 +114,8 @@ struct SortCoordinates {
 }
 
 /// Makes the nodes of one sort.
-struct SortNetwork<'a> {
-    world: &'a mut World,
+struct SortNetwork<'e, 'w> {
+    editor: &'e mut KernelEditor<'w>,
     sort: Sort,
     value: Entity,
     /// Of the value.
@@ -137,45 +128,37 @@ struct SortNetwork<'a> {
     digits: SmallVec<[(Dim, Symbol); 10]>,
     /// The dimensions of the value without the one that is sorted, then the digits.
     dims: Dims,
-    origin: Origin,
-    new: NodeList,
 }
 
-impl<'a> SortNetwork<'a> {
+impl<'e, 'w> SortNetwork<'e, 'w> {
     fn new(
-        world: &'a mut World,
-        root: Entity,
+        editor: &'e mut KernelEditor<'w>,
         node: Entity,
         sort: Sort,
-    ) -> Result<SortNetwork<'a>, Diagnostic> {
-        let seen = nodes::node(world, node)?;
-        let (value, origin) = (seen.operands.at(0)?, *seen.origin);
-        let ty = nodes::node(world, value)?.ty.clone();
-        let dtype = ty.dtype.ok_or_else(|| Diagnostic::bug("a sort of a value without dtype"))?;
-        let at = nodes::fact::<Locations>(world, root, "a kernel without locations")?.get(origin.0);
-        let length = row_length(world, root, sort, at.clone())?;
+    ) -> Result<SortNetwork<'e, 'w>, Diagnostic> {
+        let value = editor.node(node)?.operand(0)?;
+        let ty = editor.node(value)?.ty.clone();
+        let dtype = ty.dtype.ok_or(Bug::new("a sort of a value without dtype"))?;
+        let at = editor.location(node);
+        let length = row_length(editor.kernel()?, sort, at.clone())?;
         let key = SortKey::of(dtype, sort.op.gives_places()).ok_or_else(|| {
             let text = format!("`{}` of {dtype}", sort.op.row().word);
             Diagnostic::invalid(text).at(at.clone()).help("cast to a dtype of at most 32 bits first")
         })?;
         let count = length.next_power_of_two().ilog2().max(1);
-        check_registers(world, root, sort, &ty.dims, (&key, count), at)?;
+        check_registers(editor, sort, &ty.dims, (&key, count), at)?;
         let mut digits: SmallVec<[(Dim, Symbol); 10]> = SmallVec::new();
         for number in 0..count {
             let name = format!("digit {number}");
-            digits.push((counted_dim(world, root, &name, 2, None)?, Symbol::new(&name)));
+            digits.push((counted_dim(editor, &name, 2, None)?, Symbol::new(&name)));
         }
         let mut dims: Dims = ty.dims.iter().copied().filter(|&dim| dim != sort.dim).collect();
         dims.extend(digits.iter().rev().map(|digit| digit.0));
-        let new = NodeList::new();
-        Ok(SortNetwork { world, sort, value, ty, dtype, key, length, digits, dims, origin, new })
+        Ok(SortNetwork { editor, sort, value, ty, dtype, key, length, digits, dims })
     }
 
     fn spawn(&mut self, op: Op, operands: &[Entity], ty: ValueType) -> Entity {
-        let operands = Operands(SmallVec::from_slice(operands));
-        let made = NodeBundle { op, operands, ty, origin: self.origin }.spawn(self.world, ());
-        self.new.push(made);
-        made
+        self.editor.add(op, operands, ty, ())
     }
 
     fn made(&mut self, op: Op, operands: &[Entity], dtype: DType) -> Entity {
@@ -248,7 +231,7 @@ impl<'a> SortNetwork<'a> {
 
     /// The value along the digits; what is beyond the end of a row is zero.
     fn elements(&mut self, sources: &ReadSources) -> Result<Entity, Diagnostic> {
-        let source = sources.source(self.world, self.value)?;
+        let source = sources.source(self.editor, self.value)?;
         let place = self.place_of_digits();
         let mut coordinates = SortCoordinates::default();
         for dim in self.ty.dims.clone() {
@@ -260,17 +243,16 @@ impl<'a> SortNetwork<'a> {
         }
         coordinates.values.push(source);
         let read = self.made(Op::Read, &coordinates.values, self.dtype);
-        self.world.entity_mut(read).insert(Mapping(coordinates.mapping));
-        if let Some(tag) = self.world.get::<Tag>(self.value).filter(|_| source != self.value).cloned() {
-            self.world.entity_mut(read).insert(tag);
+        self.editor.attach(read, Mapping(coordinates.mapping));
+        if source != self.value {
+            self.editor.copy::<Tag>(self.value, read);
         }
         Ok(read)
     }
 
     /// The place along a dimension as a coordinate: its symbol, or of a number a value.
-    fn own_coordinate(&mut self, dim: Dim, of: &mut SortCoordinates) -> Result<SymExpr, Diagnostic> {
-        let root = kernel_entity(self.world)?;
-        let symbol = nodes::fact::<Geometry>(self.world, root, "a kernel without geometry")?.dim(dim).symbol;
+    fn own_coordinate(&mut self, dim: Dim, of: &mut SortCoordinates) -> Result<SymExpr, Bug> {
+        let symbol = self.editor.kernel::<Geometry>()?.dim(dim).symbol;
         if symbol.value().is_none() {
             return Ok(symbol.into());
         }
@@ -372,23 +354,16 @@ impl<'a> SortNetwork<'a> {
         self.cast(elements, element, self.dtype)
     }
 
-    /// Appends the nodes to `body`, and gives the users of the sort what is sorted: the sort becomes a read
-    /// of it, unless all users are writes, which then say where each element goes.
-    fn hand_on(
-        &mut self,
-        sort: Entity,
-        sorted: Entity,
-        users: &[Entity],
-        body: &mut Vec<Entity>,
-    ) -> PassResult {
+    /// Gives the users of the sort what is sorted: the sort becomes a read of it, unless all users are
+    /// writes, which then say where each element goes.
+    fn hand_on(&mut self, sort: Entity, sorted: Entity, users: &[Entity]) -> PassResult {
         let is_write = |&user: &Entity| {
-            let is_write = matches!(self.world.get::<Op>(user), Some(Op::Write));
-            is_write && self.world.get::<Mapping>(user).is_none()
+            self.editor.op(user) == Ok(Op::Write) && self.editor.get::<Mapping>(user).is_none()
         };
         if !users.is_empty() && users.iter().all(is_write) {
             for &user in users {
-                let memory = nodes::node(self.world, user)?.memory()?;
-                let dims = nodes::node(self.world, memory)?.ty.dims.clone();
+                let memory = self.editor.node(user)?.memory()?;
+                let dims = self.editor.dims(memory)?;
                 let place = self.place_of_digits();
                 let mut coordinates = SortCoordinates::default();
                 for dim in dims {
@@ -401,10 +376,9 @@ impl<'a> SortNetwork<'a> {
                 let mut operands = smallvec![sorted];
                 operands.extend(coordinates.values);
                 operands.push(memory);
-                self.world.entity_mut(user).insert((Operands(operands), Mapping(coordinates.mapping)));
+                self.editor.attach(user, (Operands(operands), Mapping(coordinates.mapping)));
             }
-            body.extend(self.new.drain(..));
-            self.world.despawn(sort);
+            self.editor.remove();
             return Ok(());
         }
         let mut coordinates = SortCoordinates::default();
@@ -419,17 +393,14 @@ impl<'a> SortNetwork<'a> {
             coordinates.mapping.push(coordinate);
         }
         coordinates.values.push(sorted);
-        let operands = Operands(coordinates.values.iter().copied().collect());
-        self.world.entity_mut(sort).insert((Op::Read, operands, Mapping(coordinates.mapping)));
-        body.extend(self.new.drain(..));
-        body.push(sort);
+        self.editor.turn_into(sort, Op::Read, &coordinates.values);
+        self.editor.attach(sort, Mapping(coordinates.mapping));
         Ok(())
     }
 }
 
 /// The elements of a row, which a workgroup has as a whole.
-fn row_length(world: &World, root: Entity, sort: Sort, at: Option<Location>) -> Result<u32, Diagnostic> {
-    let geometry = nodes::fact::<Geometry>(world, root, "a kernel without geometry")?;
+fn row_length(geometry: &Geometry, sort: Sort, at: Option<Location>) -> Result<u32, Diagnostic> {
     let (entry, word) = (geometry.dim(sort.dim), sort.op.row().word);
     let name = entry.symbol;
     let most = 1u32 << MAX_DIGITS;
@@ -455,15 +426,13 @@ fn row_length(world: &World, root: Entity, sort: Sort, at: Option<Location>) -> 
 /// where what is compared fills half of the registers, every exchange spills all of it, each time to a new
 /// place.
 fn check_registers(
-    world: &World,
-    root: Entity,
+    editor: &KernelEditor<'_>,
     sort: Sort,
     dims: &Dims,
     (key, digits): (&SortKey, u32),
     at: Option<Location>,
 ) -> PassResult {
-    let geometry = nodes::fact::<Geometry>(world, root, "a kernel without geometry")?;
-    let target = nodes::fact::<Settings>(world, root, "a kernel without options")?.0.target();
+    let (geometry, target) = (editor.kernel::<Geometry>()?, editor.kernel::<Settings>()?.0.target());
     let rows = dims.iter().filter(|&&dim| dim != sort.dim).try_fold(1u64, |rows, &dim| {
         let own = geometry.dim(dim).wave_extent()?;
         rows.checked_mul(u64::from(own.next_power_of_two()))

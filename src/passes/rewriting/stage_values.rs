@@ -5,66 +5,67 @@
 //! takes the elements from the value.
 
 use bevy_ecs::prelude::*;
-use smallvec::smallvec;
 
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::expr::{SymExpr, SymNode, SymOp};
-use crate::ir::kernel::Locations;
 use crate::ir::layout::Dim;
 use crate::ir::mapping::Mapping;
 use crate::ir::node::*;
 use crate::ir::node_map::NodeMap;
-use crate::ir::nodes::{self, NodeBundle};
+use crate::ir::nodes::Bug;
 use crate::ir::op::OpClass;
-use crate::ir::types::{AddressSpace, DType};
-use crate::ir::walk::{self, NodeList};
+use crate::ir::types::DType;
+use crate::ir::walk::NodeList;
+use crate::passes::PassResult;
 use crate::passes::analysis::mapped_accesses::block_of;
 use crate::passes::facts::{DimGeometry, Geometry};
-use crate::passes::{PassResult, kernel_entity};
+use crate::passes::kernel_editor::KernelEditor;
 
 /// The pass itself; see the module.
 pub(crate) fn stage_values(world: &mut World) -> PassResult {
-    let root = kernel_entity(world)?;
-    let mut staged = Staged::default();
-    for node in walk::nodes(world, root) {
-        if world.get::<Mapping>(node).is_none() || nodes::op(world, node)? != Op::Read {
+    let mut editor = KernelEditor::new(world)?;
+    // The buffer of a value, and the write that fills it.
+    let mut staged: NodeMap<[Entity; 2]> = NodeMap::default();
+    for node in editor.nodes() {
+        let seen = editor.node(node)?;
+        if *seen.op != Op::Read || editor.get::<Mapping>(node).is_none() {
             continue;
         }
-        let value = nodes::node(world, node)?.memory()?;
-        if nodes::op(world, value)?.row().class == OpClass::Declaration {
+        let (value, at) = (seen.memory()?, seen.operands.0.len() - 1);
+        if editor.op(value)?.row().class == OpClass::Declaration {
             continue;
         }
-        judge(world, root, node, value)?;
-        let buffer = staged.buffer_of(world, node, value)?;
-        let mut operands = nodes::fact_mut::<Operands>(world, node, "a read without operands")?;
-        if let Some(last) = operands.0.last_mut() {
-            *last = buffer;
-        }
+        judge(&editor, node, value)?;
+        let buffer = match staged.get(value) {
+            Some(&[buffer, _]) => buffer,
+            None => {
+                editor.model_on(node)?;
+                let buffer = editor.add_buffer(editor.node(value)?.ty.clone());
+                let write = editor.make(Op::Write, &[value, buffer], ValueType::unknown(), ());
+                staged.insert(value, [buffer, write]);
+                buffer
+            }
+        };
+        editor.set_operand(node, at, buffer)?;
     }
-    for region in walk::regions(world, root) {
-        let body = walk::body(world, region);
-        let with_writes = staged.with_writes(world, &body)?;
-        nodes::fact_mut::<Body>(world, region, "a region without body")?.0 = with_writes;
+    for region in editor.regions() {
+        let with_writes = with_writes(&editor, &editor.body(region), &staged)?;
+        editor.set_body(region, &with_writes);
     }
-    let mut body = nodes::fact_mut::<Body>(world, root, "a kernel without body")?;
-    body.0.splice(0..0, staged.buffers);
-    Ok(())
+    editor.place_buffers()
 }
 
 /// Refuses what LDS cannot hold, and coordinates in what another workgroup or iteration has of a value.
-fn judge(world: &World, root: Entity, read: Entity, value: Entity) -> PassResult {
-    let at = || {
-        let origin = nodes::node(world, read).ok()?.origin.0;
-        world.get::<Locations>(root)?.get(origin)
-    };
-    let ty = nodes::node(world, value)?.ty;
+fn judge(editor: &KernelEditor<'_>, read: Entity, value: Entity) -> PassResult {
+    let at = || editor.location(read);
+    let ty = editor.node(value)?.ty;
     if ty.dtype == Some(DType::I1) {
         let help = "read a number at coordinates: `select` makes one of a condition, and `compare` the \
                     condition again";
         return Err(Diagnostic::invalid("a condition is read at coordinates").at(at()).help(help));
     }
-    let geometry = nodes::fact::<Geometry>(world, root, "a kernel without geometry")?;
-    let mapping = nodes::fact::<Mapping>(world, read, "a read without coordinates")?;
+    let geometry = editor.kernel::<Geometry>()?;
+    let mapping = editor.fact::<Mapping>(read, "a read without coordinates")?;
     for (coordinate, &dim) in mapping.0.iter().zip(&ty.dims) {
         let entry = geometry.dim(dim);
         let whose = match (entry.tiling, entry.workgroup) {
@@ -108,43 +109,21 @@ fn is_in_block(coordinate: &SymExpr, dim: Dim, geometry: &Geometry) -> bool {
     })
 }
 
-/// Buffers and writes so far.
-#[derive(Default)]
-struct Staged {
-    buffers: NodeList,
-    /// The buffer of a value, and the write that fills it.
-    of_value: NodeMap<[Entity; 2]>,
-}
-
-impl Staged {
-    /// The buffer that a value is read from.
-    fn buffer_of(&mut self, world: &mut World, read: Entity, value: Entity) -> Result<Entity, Diagnostic> {
-        if let Some(&[buffer, _]) = self.of_value.get(value) {
-            return Ok(buffer);
+/// The nodes of a region with the writes of its values. Carried values stay side by side.
+fn with_writes(
+    editor: &KernelEditor<'_>,
+    body: &[Entity],
+    staged: &NodeMap<[Entity; 2]>,
+) -> Result<NodeList, Bug> {
+    let mut nodes = NodeList::new();
+    let mut pending = NodeList::new();
+    for &node in body {
+        if editor.op(node)?.row().class != OpClass::Carried {
+            nodes.extend(pending.drain(..));
         }
-        let origin = *nodes::node(world, read)?.origin;
-        let ty = nodes::node(world, value)?.ty.clone();
-        let buffer = NodeBundle { ty, ..NodeBundle::effect(Op::Allocate, origin) };
-        let buffer = buffer.spawn(world, Space(AddressSpace::Shared));
-        let operands = Operands(smallvec![value, buffer]);
-        let write = NodeBundle { operands, ..NodeBundle::effect(Op::Write, origin) }.spawn(world, ());
-        self.buffers.push(buffer);
-        self.of_value.insert(value, [buffer, write]);
-        Ok(buffer)
+        nodes.push(node);
+        pending.extend(staged.get(node).map(|made| made[1]));
     }
-
-    /// The nodes of a region with the writes of its values. Carried values stay side by side.
-    fn with_writes(&self, world: &World, body: &[Entity]) -> Result<Vec<Entity>, Diagnostic> {
-        let mut nodes = Vec::with_capacity(body.len());
-        let mut pending = NodeList::new();
-        for &node in body {
-            if nodes::op(world, node)?.row().class != OpClass::Carried {
-                nodes.append(&mut pending.drain(..).collect());
-            }
-            nodes.push(node);
-            pending.extend(self.of_value.get(node).map(|made| made[1]));
-        }
-        nodes.extend(pending);
-        Ok(nodes)
-    }
+    nodes.extend(pending);
+    Ok(nodes)
 }

@@ -31,10 +31,10 @@ use crate::ir::diagnostic::Diagnostic;
 use crate::ir::kernel::DimTable;
 use crate::ir::layout::{Dim, UnitDims};
 use crate::ir::node::*;
-use crate::ir::nodes::{self, NodeBundle};
 use crate::ir::types::{AddressSpace, PackedUnit};
 use crate::passes::analysis::counted_dims::block_dim;
 use crate::passes::facts::{Settings, TurnedUnits};
+use crate::passes::kernel_editor::KernelEditor;
 
 /// A factor that does not lie along the dimension that its product sums over.
 pub(super) struct UnturnedFactor<'a> {
@@ -52,26 +52,24 @@ pub(super) struct UnturnedFactor<'a> {
 /// The read of a factor with its units along the summed dimension, which has no place in a region yet. None
 /// if no read of LDS turns it.
 pub(super) fn turned_read(
-    world: &mut World,
-    root: Entity,
-    factor: &UnturnedFactor,
+    editor: &mut KernelEditor<'_>,
+    factor: &UnturnedFactor<'_>,
 ) -> Result<Option<Entity>, Diagnostic> {
     let &UnturnedFactor { read, dims, k, sum_dims, packing } = factor;
-    let target = nodes::fact::<Settings>(world, root, "a kernel without options")?.0.target();
-    let (seen, bits) = (nodes::node(world, read)?, packing.bits());
-    let (operands, mut ty, origin) = (seen.operands.clone(), seen.ty.clone(), *seen.origin);
-    let flags = world.get::<MemoryAccessFlags>(read).copied();
-    let is_shared = world.get::<Space>(seen.memory()?).is_some_and(|space| space.0 == AddressSpace::Shared);
+    let (seen, bits) = (editor.node(read)?, packing.bits());
+    let mut ty = seen.ty.clone();
+    let is_shared = editor.get::<Space>(seen.memory()?).is_some_and(|space| space.0 == AddressSpace::Shared);
+    let is_volatile = editor.get::<MemoryAccessFlags>(read).is_some_and(|flags| flags.volatile);
     // Such reads are of LDS: of a tile that goes through it.
-    if target.transposing_read(bits).is_none() || !is_shared || flags.is_some_and(|flags| flags.volatile) {
+    let target = editor.kernel::<Settings>()?.0.target();
+    if target.transposing_read(bits).is_none() || !is_shared || is_volatile {
         return Ok(None);
     }
     // Lanes take neighbouring columns or rows of the product.
     let &[.., m, n] = &sum_dims[..] else { return Ok(None) };
     let Some(&along) = dims.last().filter(|dim| [m, n].contains(dim)) else { return Ok(None) };
-    let table = nodes::fact::<DimTable>(world, root, "a kernel without dimensions")?;
-    let Some((stored, words)) = table.packed(along, packing) else { return Ok(None) };
-    let Some(held) = block_dim(world, root, k, packing.elements)? else { return Ok(None) };
+    let Some((stored, words)) = editor.kernel::<DimTable>()?.packed(along, packing) else { return Ok(None) };
+    let Some(held) = block_dim(editor, k, packing.elements)? else { return Ok(None) };
     for dim in &mut ty.dims {
         if *dim == stored {
             *dim = along;
@@ -85,13 +83,9 @@ pub(super) fn turned_read(
         elements: packing.elements,
         bits,
     };
-    let tag = world.get::<Tag>(read).cloned();
-    let node = NodeBundle { op: Op::Read, operands, ty, origin }.spawn(world, turned);
-    if let Some(flags) = flags {
-        world.entity_mut(node).insert(flags);
-    }
-    if let Some(tag) = tag {
-        world.entity_mut(node).insert(tag);
-    }
+    let node = editor.make_like(read)?;
+    editor.attach(node, (ty, turned));
+    editor.copy::<MemoryAccessFlags>(read, node);
+    editor.copy::<Tag>(read, node);
     Ok(Some(node))
 }
