@@ -39,24 +39,24 @@ pub(crate) fn carry_parts(world: &mut World) -> PassResult {
     for region in editor.regions() {
         let mut carried: SmallVec<[CarriedParts; 2]> = SmallVec::new();
         editor.rewrite_region(region, &mut |editor, node| {
-            match editor.op(node)? {
-                Op::Iterate(_) if reduces(editor, node)? => {
-                    let uses = match &uses {
-                        Some(uses) => uses,
-                        None => uses.insert(editor.use_counts()?),
-                    };
-                    for sum in accumulations(editor, node, uses)? {
-                        carried.push(carry(editor, sum)?);
-                    }
+            let op = editor.op(node)?;
+            if let Op::Iterate(_) = op
+                && reduces(editor, node)?
+            {
+                let uses = match &uses {
+                    Some(uses) => uses,
+                    None => uses.insert(editor.use_counts()?),
+                };
+                for sum in accumulations(editor, node, uses)? {
+                    carried.push(carry(editor, sum)?);
                 }
-                Op::LoopResult(number) => {
-                    let owner = editor.node(node)?.operand(0)?;
-                    let own = carried.iter().find(|own| (own.sum.owner, own.sum.number) == (owner, number));
-                    if let Some(own) = own {
-                        joined.insert(node, join(editor, own, node)?);
-                    }
+            }
+            if let Op::LoopResult(number) = op {
+                let owner = editor.node(node)?.operand(0)?;
+                let own = carried.iter().find(|own| (own.sum.owner, own.sum.number) == (owner, number));
+                if let Some(own) = own {
+                    joined.insert(node, join(editor, own, node)?);
                 }
-                _ => {}
             }
             Ok(())
         })?;

@@ -56,17 +56,15 @@ impl Peeler<'_> {
         let mut loops: SmallVec<[Entity; 4]> = SmallVec::new();
         let mut results: NodeMap<SmallVec<[Entity; 4]>> = NodeMap::default();
         for &id in &body {
-            match self.editor.op(id)? {
-                Op::Iterate(_) => {
-                    loops.push(id);
-                    results.insert(id, SmallVec::new());
-                }
-                Op::LoopResult(_) => {
-                    if let Some(of_loop) = results.get_mut(self.editor.node(id)?.operand(0)?) {
-                        of_loop.push(id);
-                    }
-                }
-                _ => {}
+            let op = self.editor.op(id)?;
+            if let Op::Iterate(_) = op {
+                loops.push(id);
+                results.insert(id, SmallVec::new());
+            }
+            if let Op::LoopResult(_) = op
+                && let Some(of_loop) = results.get_mut(self.editor.node(id)?.operand(0)?)
+            {
+                of_loop.push(id);
             }
         }
         if loops.is_empty() {

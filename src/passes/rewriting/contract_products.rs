@@ -60,10 +60,8 @@ fn negated(editor: &mut KernelEditor<'_>, value: Entity) -> Result<Entity, Bug> 
     editor.model_on(value)?;
     let node = editor.node(value)?;
     let ty = node.ty.clone();
-    Ok(match *node.op {
-        Op::Register(Constant::Float(number)) => {
-            editor.add(Op::Register(Constant::Float(-number)), &[], ty, ())
-        }
-        _ => editor.add(Op::Unary(UnaryOp::Neg), &[value], ty, ()),
-    })
+    if let Op::Register(Constant::Float(number)) = *node.op {
+        return Ok(editor.add(Op::Register(Constant::Float(-number)), &[], ty, ()));
+    }
+    Ok(editor.add(Op::Unary(UnaryOp::Neg), &[value], ty, ()))
 }

@@ -71,9 +71,9 @@ impl PackedRow {
     /// The words of codes in the dtype that memories have them in.
     pub(super) fn words_of(&self, editor: &mut KernelEditor<'_>, codes: Entity) -> Result<Entity, Bug> {
         let words = self.joined(editor, codes)?;
-        match self.packing.word {
-            DType::I32 => Ok(words),
-            word => Ok(editor.maker_like(words)?.converted(Conversion::Cast, words, word)),
+        match self.packing.word == DType::I32 {
+            true => Ok(words),
+            false => Ok(editor.maker_like(words)?.converted(Conversion::Cast, words, self.packing.word)),
         }
     }
 

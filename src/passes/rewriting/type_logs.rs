@@ -51,15 +51,15 @@ pub(crate) fn type_logs(world: &mut World) -> PassResult {
 fn type_writes(editor: &mut KernelEditor<'_>, region: Entity, logs: &NodeMap<usize>) -> PassResult {
     editor.rewrite_region(region, &mut |editor, node| {
         let seen = editor.node(node)?;
-        match *seen.op {
-            Op::Write => {
-                let log = seen.memory()?;
-                let Some(&slots) = logs.get(log) else { return Ok(()) };
-                type_write(editor, node, log, slots).map_err(|fault| fault.at(editor.location(node)))
-            }
-            op if op.row().class == OpClass::Region => type_writes(editor, node, logs),
-            _ => Ok(()),
+        if seen.op.row().class == OpClass::Region {
+            return type_writes(editor, node, logs);
         }
+        if *seen.op != Op::Write {
+            return Ok(());
+        }
+        let log = seen.memory()?;
+        let Some(&slots) = logs.get(log) else { return Ok(()) };
+        type_write(editor, node, log, slots).map_err(|fault| fault.at(editor.location(node)))
     })
 }
 
