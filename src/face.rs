@@ -20,8 +20,9 @@ pub mod author {
     pub use crate::float16::{bf16, f16};
     pub use crate::ir::builder::{MemoryRef, Tracer, Value, ValueOperand};
     pub use crate::ir::constraint::{
-        Constraint, Reordering, assume_at_least, assume_at_most, assume_divisible, grid_size, grouped_order,
-        iteration_of, iterations, iterations_by, reorder, tile, wave, workgroup, workgroup_id, xcd_order,
+        Constraint, Reordering, assume_at_least, assume_at_most, assume_divisible, cached_order, grid_size,
+        grouped_order, iteration_of, iterations, iterations_by, reorder, tile, wave, workgroup, workgroup_id,
+        xcd_order,
     };
     pub use crate::ir::control::{HardwareConstraint, WaveId, WavesPerBlock};
     pub use crate::ir::coordinates::{Coordinate, IntoCoordinates};

@@ -15,7 +15,7 @@
 //! | [`iterations`], [`iterations_by`] | which iterations loops run |
 //! | [`persistent`] | how many workgroups share all tiles |
 //! | [`emulate`] | in which dtype products of block floats are taken where the chip has none |
-//! | [`grouped_order`], [`xcd_order`], [`reorder`], [`Reordering`] | in which order workgroups take tiles |
+//! | [`cached_order`], [`grouped_order`], [`xcd_order`], [`reorder`], [`Reordering`] | who has which tile |
 //! | [`workgroup_id`], [`grid_size`] | places in the grid, for orders and iterations |
 //! | [`iteration_of`] | the iteration of a loop around, for iterations |
 //! | [`assume_divisible`], [`assume_at_least`], [`assume_at_most`] | what is promised of a dynamic size |
@@ -70,9 +70,9 @@ pub use crate::float8::{f8e4m3fn, f8e4m3fnuz, f8e5m2, f8e5m2fnuz, f8e8m0};
 pub use crate::float16::{bf16, f16};
 pub use crate::ir::builder::{MemoryRef, Tracer, Value};
 pub use crate::ir::constraint::{
-    Constraint, Reordering, assume_at_least, assume_at_most, assume_divisible, emulate, grid_size,
-    grouped_order, iteration_of, iterations, iterations_by, persistent, reorder, tile, wave, workgroup,
-    workgroup_id, xcd_order,
+    Constraint, Reordering, assume_at_least, assume_at_most, assume_divisible, cached_order, emulate,
+    grid_size, grouped_order, iteration_of, iterations, iterations_by, persistent, reorder, tile, wave,
+    workgroup, workgroup_id, xcd_order,
 };
 pub use crate::ir::control::HardwareConstraint;
 pub use crate::ir::coordinates::{Coordinate, IntoCoordinates};

@@ -87,6 +87,8 @@ pub enum Reordering {
     /// Along the grid's axes 0 and 1: workgroups of one die, of so many that take turns, take tiles that
     /// follow one another.
     Xcd(u32),
+    /// Along the grid's axes 0 and 1: the order above that suits the grid and the chip.
+    Cached,
     /// The place along one axis. Orders of several axes that follow one another are one order.
     Place {
         /// Grid axis.
@@ -202,6 +204,15 @@ pub fn grouped_order(rows: u32) -> Constraint {
 /// [`grouped_order`], every die takes groups of its own.
 pub fn xcd_order(dies: u32) -> Constraint {
     Constraint::Reorder(Reordering::Xcd(dies))
+}
+
+/// Workgroups take tiles in the order in which those that run at the same time bring the fewest bytes from
+/// beyond the L2 of their dies. For products, where the tiles along axis 0 and those along axis 1 each read
+/// one operand: it is the hardware's order, or [`xcd_order`] with the chip's dies and [`grouped_order`] in
+/// the groups that suit its compute units, where these bring much less. A grid that is not known when the
+/// kernel is compiled keeps the hardware's.
+pub fn cached_order() -> Constraint {
+    Constraint::Reorder(Reordering::Cached)
 }
 
 /// A workgroup covers `tile` elements of `dim` along grid axis `axis`. A dimension whose size is a number is

@@ -209,7 +209,7 @@ impl Gemm {
 
     /// Workgroups take the tiles of C in groups of `rows` rows, column after column, so that those that run
     /// at a time share what they read in the cache. Orders are composed as those of [`grouped_order`] and
-    /// [`xcd_order`].
+    /// [`xcd_order`]; without any the grid has the one that suits it ([`cached_order`]).
     #[must_use]
     pub fn grouped(mut self, rows: u32) -> Gemm {
         self.grid.push(grouped_order(rows));
@@ -463,6 +463,8 @@ impl Gemm {
                 wave(n, block_n / i64::from(waves.n)),
             ]);
             w.distribute(batch.map(|b| workgroup(b, 1, 2)));
+            let is_ordered = self.grid.iter().any(|own| matches!(own, Constraint::Reorder(_)));
+            w.distribute((!is_ordered).then(cached_order));
             w.distribute(self.grid.iter().cloned());
             w.mma_type(self.matrix);
             let (a_shape, b_shape) = match self.form {

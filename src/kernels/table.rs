@@ -469,13 +469,13 @@ const ALL: &[KernelEntry] = &[
     },
     KernelEntry {
         name: "persistent_gemm",
-        description: "C = A Bᵀ by workgroups that share the tiles of C, in groups of 8 rows",
+        description: "C = A Bᵀ by workgroups that share the tiles of C",
         symbols: PERSISTENT,
         dtype: F16,
         waves: Some(SQUARE),
         derived: &[],
         make: Make::Product(|dtype, matrix, waves| {
-            base(dtype, matrix, waves).grouped(8).persistent(Symbol::new("WORKGROUPS"))
+            base(dtype, matrix, waves).persistent(Symbol::new("WORKGROUPS"))
         }),
     },
     KernelEntry {

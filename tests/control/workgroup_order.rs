@@ -51,6 +51,9 @@ fn random_orders(random: &mut StdRng, is_static: bool) -> Vec<Constraint> {
     let mut orders = Vec::new();
     let mut most = 4;
     for _ in 0..random.random_range(0..3) {
+        if random.random_bool(0.3) {
+            orders.push(cached_order());
+        }
         orders.push(match random.random_range(0..if is_static { most } else { 2 }) {
             0 => grouped_order(random.random_range(1..5)),
             1 => xcd_order(random.random_range(1..9)),
@@ -100,10 +103,18 @@ fn every_tile_is_taken_once() {
 #[test]
 fn products_may_be_reordered() {
     let [m, n, k] = symbols(["M", "N", "K"]);
-    for (dynamic, rows) in [(vec![], 2), (vec![], 3), (vec!["M", "N"], 2)] {
+    let groups = |rows| vec![xcd_order(8), grouped_order(rows)];
+    let orders = [
+        (vec![], groups(2)),
+        (vec![], groups(3)),
+        (vec!["M", "N"], groups(2)),
+        (vec![], vec![cached_order()]),
+        (vec!["M", "N"], vec![cached_order()]),
+    ];
+    for (dynamic, order) in orders {
         let kernel = Kernel::trace("gemm", |w| {
             w.distribute([workgroup(m, 32, 0), workgroup(n, 32, 1), tile(k, 32), wave(m, 16)]);
-            w.distribute([xcd_order(8), grouped_order(rows)]);
+            w.distribute(order);
             w.mma_type(Mma::F32_16x16x16_F16);
             let a = w.memory("a", [m, k], Shared, F16);
             let b = w.memory("b", [n, k], Shared, F16);

@@ -76,8 +76,11 @@ impl Parser<'_> {
         if self.cursor.take_word("xcd") {
             return Ok(Reordering::Xcd(self.number()?));
         }
+        if self.cursor.take_word("cached") {
+            return Ok(Reordering::Cached);
+        }
         if !matches!(self.cursor.peek(), Token::Integer(_)) {
-            return Err(self.cursor.expected("`grouped`, `xcd` or an axis of the grid"));
+            return Err(self.cursor.expected("`cached`, `grouped`, `xcd` or an axis of the grid"));
         }
         let axis = self.axis()?;
         self.cursor.expect(",")?;

@@ -37,7 +37,7 @@
 //! attribute  = "!" name ["(" what its row in `attributes` says ")"]
 //! constraint = "workgroup" expr "," expr "," axis | "tile" expr "," expr | "wave" expr "," expr | "mma" name
 //!            | "iterations" expr "," expr "," expr | "persistent" expr | "emulate" dtype
-//!            | "reorder" ("grouped" integer | "xcd" integer | axis "," expr)
+//!            | "reorder" ("grouped" integer | "xcd" integer | "cached" | axis "," expr)
 //!            | "assume" expr "%" integer "==" "0"
 //!            | "assume" expr (">=" | "<=") integer
 //! node       = name "=" "memory" shape space dtype [tag]

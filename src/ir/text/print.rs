@@ -293,6 +293,19 @@ fn enter(list: &mut SmallVec<[Option<Entity>; 4]>, at: u32, node: Entity) {
     }
 }
 
+/// Writes an order of workgroups.
+fn write_order(out: &mut String, order: &Reordering) {
+    let _ = match order {
+        Reordering::Grouped(rows) => write!(out, "reorder grouped {rows}"),
+        Reordering::Xcd(dies) => write!(out, "reorder xcd {dies}"),
+        Reordering::Cached => write!(out, "reorder cached"),
+        Reordering::Place { axis, .. } => write!(out, "reorder {axis}, "),
+    };
+    if let Reordering::Place { place, .. } = order {
+        write_expr(out, place, Level::Sum);
+    }
+}
+
 fn write_constraint(out: &mut String, constraint: &Constraint) {
     let mut pair = |word: &str, dim, tile| {
         out.push_str(word);
@@ -305,16 +318,7 @@ fn write_constraint(out: &mut String, constraint: &Constraint) {
             pair("workgroup ", dim, tile);
             let _ = write!(out, ", {axis}");
         }
-        Constraint::Reorder(order) => {
-            let _ = match order {
-                Reordering::Grouped(rows) => write!(out, "reorder grouped {rows}"),
-                Reordering::Xcd(dies) => write!(out, "reorder xcd {dies}"),
-                Reordering::Place { axis, .. } => write!(out, "reorder {axis}, "),
-            };
-            if let Reordering::Place { place, .. } = order {
-                write_expr(out, place, Level::Sum);
-            }
-        }
+        Constraint::Reorder(order) => write_order(out, order),
         Constraint::Tiling { dim, tile } => pair("tile ", dim, tile),
         Constraint::Iterations { dim, first, count, step } => {
             pair("iterations ", dim, first);

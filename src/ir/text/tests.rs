@@ -6,8 +6,8 @@ use proptest::prelude::*;
 use super::*;
 use crate::ir::builder::{Tracer, Value};
 use crate::ir::constraint::{
-    Constraint, assume_at_least, assume_at_most, assume_divisible, grouped_order, iterations, reorder, tile,
-    wave, workgroup, xcd_order,
+    Constraint, assume_at_least, assume_at_most, assume_divisible, cached_order, grouped_order, iterations,
+    reorder, tile, wave, workgroup, xcd_order,
 };
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::expr::{Expr, SymExpr, Symbol, symbols};
@@ -545,6 +545,7 @@ fn constraints() -> impl Strategy<Value = Constraint> {
         (exprs(), exprs(), exprs()).prop_map(|(a, b, c)| iterations(a, b, c)),
         any::<u32>().prop_map(grouped_order),
         any::<u32>().prop_map(xcd_order),
+        Just(cached_order()),
         (exprs(), exprs()).prop_map(|(a, b)| tile(a, b)),
         (exprs(), exprs()).prop_map(|(a, b)| wave(a, b)),
         (exprs(), 1..=u32::MAX).prop_map(|(a, by)| assume_divisible(a, by)),

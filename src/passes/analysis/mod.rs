@@ -3,6 +3,7 @@
 //! - [`bind_symbols`]: the sizes of a launch, or the bounds that are known of them; each dimension's share of
 //!   a workgroup and of a wave (`binder`: what its steps share)
 //! - [`loop_iterations`], [`workgroup_order`]: how often loops run, and which workgroup has which tile
+//!   (`cached_order`: the order that suits a grid and a chip)
 //! - [`infer_types`]: the type of every value, with `arrival` (results that depend on the order of
 //!   workgroups, where the options deny them)
 //! - `memory_strides`, `mapped_accesses`: how memories lie, and what accesses with a mapping reach
@@ -15,6 +16,7 @@
 mod arrival;
 pub(crate) mod bind_symbols;
 mod binder;
+mod cached_order;
 pub(super) mod counted_dims;
 pub(super) mod find_in_place;
 pub(super) mod fractions;

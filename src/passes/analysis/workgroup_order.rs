@@ -10,6 +10,7 @@
 use smallvec::{SmallVec, smallvec};
 
 use super::binder::Binder;
+use super::cached_order::{SuitableOrder, suitable_order};
 use super::loop_iterations::fits;
 use crate::ir::constraint::{Constraint, GridSymbol, MAX_AXES, Reordering};
 use crate::ir::diagnostic::{Diagnostic, Kind, Location};
@@ -29,7 +30,15 @@ pub(super) fn place_workgroups(binder: &mut Binder, geometry: &mut Geometry) -> 
     let (constraints, locations) = (binder.constraints, binder.locations);
     let is_order = |constraint: &Constraint| matches!(constraint, Constraint::Reorder(_));
     let last = constraints.iter().rev().find(|(constraint, _)| is_order(constraint));
-    if last.is_none() && geometry.grid.len() == 3 {
+    let is_cached =
+        |(constraint, _): &(Constraint, u32)| *constraint == Constraint::Reorder(Reordering::Cached);
+    let suitable = match constraints.iter().any(is_cached) {
+        true => suitable_order(geometry, binder.arena, binder.options.target()),
+        false => None,
+    };
+    // The hardware's order takes no places.
+    let is_plain = constraints.iter().all(|own| !is_order(&own.0) || is_cached(own));
+    if is_plain && suitable.is_none() && geometry.grid.len() == 3 {
         return Ok(());
     }
     let at = last.and_then(|(_, origin)| locations.get(*origin));
@@ -47,6 +56,7 @@ pub(super) fn place_workgroups(binder: &mut Binder, geometry: &mut Geometry) -> 
                 let fault = Diagnostic::invalid("an order of workgroups with 0 of them").at(order.at);
                 return Err(fault.help("group 1 or more"));
             }
+            Reordering::Cached => order.suit(&mut places, suitable),
             Reordering::Grouped(rows) => order.group(&mut places, *rows),
             Reordering::Xcd(dies) => order.deal(&mut places, *dies),
             Reordering::Place { .. } => {
@@ -134,6 +144,15 @@ impl Orderer<'_> {
     fn flat(&mut self, places: &Places) -> Result<Expr, ExprError> {
         let column = self.arena.mul(places[1], self.grid[0])?;
         self.arena.add(places[0], column)
+    }
+
+    /// An order that suits the grid, if the hardware's does not.
+    fn suit(&mut self, places: &mut Places, order: Option<SuitableOrder>) -> Result<(), ExprError> {
+        let Some(SuitableOrder { dies, rows }) = order else { return Ok(()) };
+        if dies > 1 {
+            self.deal(places, dies)?;
+        }
+        self.group(places, rows)
     }
 
     /// `rows` tiles along axis 0, then as many beside them.
