@@ -31,6 +31,7 @@ mod hazard_rows;
 pub(crate) mod hazards;
 pub(crate) mod interleave;
 pub(crate) mod islands;
+pub(crate) mod late_uses;
 mod liveness;
 mod loops;
 mod matrix_rows;

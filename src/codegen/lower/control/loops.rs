@@ -128,14 +128,20 @@ impl ControlLayer<'_> {
             Drain::Epilogue => Trip { start: trip.start, end: self.arena.sub(trip.end, trips).map_err(bad)? },
             Drain::Loop => trip,
         };
+        let once = self.arena.range(count).at_least(needed);
         let (scope, symbols) = (self.scope(), self.symbols.len());
         let open = self.open_pipeline(axis, steady, pipelined.drain)?;
+        let mark = self.emitter.mark();
         let carried = self.carried_registers(inits)?;
+        if once {
+            self.emitter.put_off_constants(mark.inst);
+        }
         self.loops.push(open);
+        let planned = self.emitter.mark();
         self.plan_body(node)?;
+        self.emitter.put_uses_of_arguments_last(planned);
         self.renew_contents(&carried);
         self.place_arguments(node, &carried)?;
-        let once = self.arena.range(count).at_least(needed);
         let mut guard = None;
         if !once {
             self.finish_all();

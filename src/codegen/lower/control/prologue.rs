@@ -160,6 +160,7 @@ impl ControlLayer<'_> {
             self.fix(register, Operand::sgpr(FIRST_SGPR + offset / 4));
         } else {
             self.emitter.push(crate::codegen::isa::Inst::new(op, &[register, kernarg]).imm(offset));
+            self.emitter.loaded_arguments.push((register, width));
         }
         register
     }

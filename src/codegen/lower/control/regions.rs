@@ -7,7 +7,7 @@ use crate::ir::diagnostic::{Diagnostic, Kind};
 use crate::ir::mapping::Mapping;
 use crate::ir::node::*;
 use crate::ir::nodes::ExpandedNodeItem;
-use crate::ir::op::{AlongDimOp, CarriedOp, ConstantOp, ElementWiseOp, OpFamily, OrderOp, Runs};
+use crate::ir::op::{AlongDimOp, CarriedOp, ConstantOp, ElementWiseOp, OpClass, OpFamily, OrderOp, Runs};
 
 /// The most virtual registers: those that the allocator adds need numbers as well.
 const MAX_REGISTERS: usize = 1 << 20;
@@ -22,6 +22,9 @@ impl ControlLayer<'_> {
             let expanded = self.expanded(node)?;
             if !self.may_precede_writes(&expanded)? {
                 self.emitter.write_all_late();
+            }
+            if self.emitter.late_constants.is_waiting() && !self.may_precede_constants(&expanded)? {
+                self.emitter.write_late_constants();
             }
             self.emitter.source = expanded.origin.0;
             let start = self.emitter.mark().inst;
@@ -38,9 +41,28 @@ impl ControlLayer<'_> {
             }
         }
         self.emitter.write_all_late();
+        self.emitter.write_late_constants();
         self.widened_pairs.clear();
         self.emitter.source = around;
         Ok(())
+    }
+
+    /// True if a node may come before the initial values that were put off: what loads from memory, and what
+    /// stands between such loads.
+    fn may_precede_constants(&self, node: &ExpandedNodeItem) -> Result<bool, Diagnostic> {
+        match node.op.row().class {
+            OpClass::Declaration | OpClass::Carried => Ok(true),
+            OpClass::Access if node.op.is_write() => Ok(node.op.copies()),
+            OpClass::Access => Ok(*self.get::<Op>(node.memory()?)? == Op::Memory),
+            OpClass::Constant
+            | OpClass::ElementWise
+            | OpClass::Rearrangement
+            | OpClass::Contraction
+            | OpClass::Reduction
+            | OpClass::Scan
+            | OpClass::Region
+            | OpClass::Order => Ok(false),
+        }
     }
 
     /// True if a node may come before writes to LDS that were put off.

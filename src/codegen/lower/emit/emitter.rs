@@ -1,10 +1,13 @@
 //! Writing machine code: instructions, virtual registers, blocks, and small arithmetic that folds constants.
 
 use bevy_ecs::prelude::Entity;
+use smallvec::SmallVec;
 
+use super::late_constants::LateConstants;
 use super::late_writes::LateWrites;
 use crate::codegen::isa::{Inst, Modifiers, Opcode, Operand, VReg};
 use crate::codegen::lower::lowered::{Lowered, NodeSpan};
+use crate::codegen::machine::late_uses::put_uses_last;
 use crate::codegen::machine::{
     Block, BlockId, InstId, MachineBody, MachineInst, RegisterFile, VirtualRegister,
 };
@@ -56,7 +59,11 @@ pub(crate) struct Emitter<'a> {
     /// Results apart from the code.
     pub out: Lowered,
     /// LDS writes that are put off.
-    pub late: LateWrites,
+    pub(crate) late: LateWrites,
+    /// Initial values that are put off.
+    pub(crate) late_constants: LateConstants,
+    /// Registers that arguments are loaded into, and how many for each.
+    pub(crate) loaded_arguments: SmallVec<[(Operand, u32); 4]>,
 }
 
 impl<'a> Emitter<'a> {
@@ -65,7 +72,14 @@ impl<'a> Emitter<'a> {
         body.clear();
         let start = body.insts.next_key();
         body.blocks.push(Block { start, end: start, successors: [None; 2] });
-        Emitter { body, source: u32::MAX, out, late: LateWrites::default() }
+        Emitter {
+            body,
+            source: u32::MAX,
+            out,
+            late: LateWrites::default(),
+            late_constants: LateConstants::default(),
+            loaded_arguments: SmallVec::new(),
+        }
     }
 
     /// A fresh virtual register (or tuple).
@@ -152,6 +166,25 @@ impl<'a> Emitter<'a> {
     /// Appends all of the writes that were put off.
     pub(crate) fn write_all_late(&mut self) {
         self.late.write_all(self.body);
+    }
+
+    /// Puts off the constants that the instructions from `first` on bring into registers.
+    pub(crate) fn put_off_constants(&mut self, first: InstId) {
+        self.late_constants.put_off(self.body, first);
+    }
+
+    /// Puts what depends on loaded arguments behind the other instructions since `mark`, if these are one
+    /// block.
+    pub(crate) fn put_uses_of_arguments_last(&mut self, mark: BodyMark) {
+        let is_open = self.body.blocks.values().next_back().is_some_and(|block| block.start <= mark.inst);
+        if is_open {
+            put_uses_last(self.body, mark.inst, &self.loaded_arguments);
+        }
+    }
+
+    /// Appends the constants that were put off.
+    pub(crate) fn write_late_constants(&mut self) {
+        self.late_constants.write(self.body);
     }
 
     /// Appends an instruction.

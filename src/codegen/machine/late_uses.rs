@@ -1,0 +1,90 @@
+//! Instructions that use what is being loaded, behind those that do not.
+//!
+//! A kernel begins with loads of its arguments, which take some 600 clk on MI355X at the clock that it
+//! sustains, and the base of a tile's descriptor is a sum of one of them. Instructions are written in the
+//! order in which lowering asks for them, so that a wave would wait for its arguments in front of the
+//! arithmetic for the lanes' offsets, which needs none.
+
+use smallvec::SmallVec;
+
+use super::access::accesses;
+use super::body::{InstId, MachineBody, MachineInst};
+use crate::codegen::isa::{Implicit, Operand, Unit, VReg};
+use crate::index::Stretches;
+
+/// A part of a virtual register.
+type LoadedPart = (VReg, u32);
+
+/// Puts the scalar instructions from `first` to the end of `body` that depend on `loaded`, registers and how
+/// many they are, behind all others. They stay where they are if anything else but these values orders them.
+pub(crate) fn put_uses_last(body: &mut MachineBody, first: InstId, loaded: &[(Operand, u32)]) {
+    let mut late = LateUses::default();
+    for &(operand, width) in loaded {
+        let Some((register, part)) = operand.as_virtual() else { continue };
+        late.made.extend((part..part + width).map(|part| (register, part)));
+    }
+    let end = body.insts.next_key();
+    if late.made.is_empty() || !body.insts.range(first..end).iter().all(|inst| late.take(inst)) {
+        return;
+    }
+    let moved = late.others.iter().chain(&late.insts);
+    for (slot, inst) in body.insts.range_mut(first..end).iter_mut().zip(moved) {
+        *slot = *inst;
+    }
+}
+
+/// Instructions that wait for loaded values, and those that do not.
+#[derive(Default)]
+struct LateUses {
+    insts: SmallVec<[MachineInst; 16]>,
+    others: Vec<MachineInst>,
+    /// What is loaded, and what late instructions write.
+    made: SmallVec<[LoadedPart; 16]>,
+    /// What late instructions read.
+    read: SmallVec<[LoadedPart; 32]>,
+    /// The last instruction that has written SCC is late.
+    scc: bool,
+}
+
+impl LateUses {
+    /// Takes the next instruction; false if it does not allow the late ones to be moved behind it.
+    fn take(&mut self, inst: &MachineInst) -> bool {
+        let info = inst.inst.op.info();
+        let (mut uses, mut is_named) = (false, true);
+        for access in accesses(&inst.inst) {
+            match access.operand.as_virtual() {
+                Some((register, part)) => {
+                    let mut parts = part..part + access.width;
+                    uses |= access.reads() && parts.any(|part| self.made.contains(&(register, part)));
+                }
+                None => is_named = false,
+            }
+        }
+        let reads_scc = info.reads.contains(Implicit::SCC);
+        if !uses && !(reads_scc && self.scc) {
+            for access in accesses(&inst.inst).filter(|access| access.writes()) {
+                let Some((register, part)) = access.operand.as_virtual() else { continue };
+                let touched =
+                    |part| self.made.contains(&(register, part)) || self.read.contains(&(register, part));
+                if (part..part + access.width).any(touched) {
+                    return false;
+                }
+            }
+            self.scc &= !info.writes.contains(Implicit::SCC);
+            self.others.push(*inst);
+            return true;
+        }
+        // An SCC that another instruction makes would be overwritten.
+        if info.unit != Unit::Salu || !is_named || reads_scc && !self.scc {
+            return false;
+        }
+        for access in accesses(&inst.inst) {
+            let Some((register, part)) = access.operand.as_virtual() else { continue };
+            let parts = (part..part + access.width).map(|part| (register, part));
+            if access.writes() { self.made.extend(parts) } else { self.read.extend(parts) }
+        }
+        self.scc |= info.writes.contains(Implicit::SCC);
+        self.insts.push(*inst);
+        true
+    }
+}
