@@ -503,6 +503,46 @@ impl Placer<'_, '_> {
         Ok(barrier)
     }
 
+    /// True if a loop that keeps its accesses in order by itself finds nothing under way but loads for which
+    /// it waits: those since the waves have last met, no more than a trip leaves, and reads that are over
+    /// before it writes there.
+    fn only_later_loads(
+        &self,
+        node: Entity,
+        before: &[Entity],
+        touched: &TouchedLds,
+    ) -> Result<bool, Diagnostic> {
+        let entered = self.found.loops.get(node)?;
+        let Some(left) = entered.entered_with_loads else { return Ok(false) };
+        let reads_are_over = touched.read.0.is_empty()
+            || entered.entered_in_order
+                && touched.read.0.iter().all(|area| area.space == AddressSpace::Shared);
+        if !reads_are_over || !self.writes_are_loads(touched)? {
+            return Ok(false);
+        }
+        let mut loads = 0;
+        for &other in before.iter().rev() {
+            let op = self.found.op(other)?;
+            if op == Op::Barrier {
+                return Ok(loads <= left.0);
+            } else if op.row().class == OpClass::Region {
+                break;
+            }
+            loads += u32::from(op.copies());
+        }
+        Ok(false)
+    }
+
+    /// True if all that has been written to LDS comes straight from memory.
+    fn writes_are_loads(&self, touched: &TouchedLds) -> Result<bool, Diagnostic> {
+        for area in &touched.written.0 {
+            if !self.found.op(area.accessed_by)?.copies() {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
     /// What waves do in front of a loop that keeps its accesses in order by itself: they meet once they are
     /// done with everything, or with everything but loads straight into LDS for which the loop waits.
     fn enter_settled(
@@ -510,11 +550,7 @@ impl Placer<'_, '_> {
         node: Entity,
         touched: &TouchedLds,
     ) -> Result<SmallVec<[Entity; 2]>, Diagnostic> {
-        let is_load = |area: &Area| Ok::<bool, Diagnostic>(self.found.op(area.accessed_by)?.copies());
-        let mut only_loads = touched.read.0.is_empty();
-        for area in &touched.written.0 {
-            only_loads &= is_load(area)?;
-        }
+        let only_loads = touched.read.0.is_empty() && self.writes_are_loads(touched)?;
         let left = self.found.loops.get(node)?.entered_with_loads.filter(|_| only_loads);
         match left.and_then(|left| u8::try_from(left.0).ok()) {
             Some(left) => {
@@ -562,7 +598,9 @@ impl Placer<'_, '_> {
                         true => !touched.has_reads_of_lds_alone(),
                         false => *touched != TouchedLds::default(),
                     };
-                    if is_open {
+                    if is_open && self.only_later_loads(node, &body[..at], touched)? {
+                        touched.clear();
+                    } else if is_open {
                         // In front of the barriers that put the waves out of step.
                         let controls = self.controls_before(&body[..at])?;
                         let entry = self.enter_settled(node, touched)?;

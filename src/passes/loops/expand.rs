@@ -10,6 +10,7 @@
 use bevy_ecs::prelude::*;
 use smallvec::{SmallVec, smallvec};
 
+use super::early_writes::write_early;
 use super::late_reads::read_late;
 use crate::ir::diagnostic::{Diagnostic, Kind};
 pub(crate) use crate::ir::facts::{Arguments, Base, ExpandedCount, Expansion, Iteration, LogicalBody};
@@ -57,7 +58,8 @@ pub(crate) fn expand(world: &mut World) -> PassResult {
             arguments.push(node);
         }
     }
-    let body = expander.region(world, root)?;
+    let mut body = expander.region(world, root)?;
+    write_early(world, &mut body)?;
     let mut logical = nodes::fact_mut::<Body>(world, root, "a kernel without body")?;
     let logical = std::mem::take(&mut logical.0);
     let found = (Arguments(arguments), ExpandedCount(expander.count), LogicalBody(logical));

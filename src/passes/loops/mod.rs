@@ -6,9 +6,10 @@
 //! - `padded_factors`: which factors of products bring more than zeros from beyond the end of a dimension
 //! - `mask_folds`: what reductions and products must leave out
 //! - `expand`: one node per machine-sized piece, with `late_reads` (the order of reads in front of products
-//!   of lanes)
+//!   of lanes) and `early_writes` (the order of what comes after loops)
 
 pub(crate) mod carry_parts;
+mod early_writes;
 pub(crate) mod expand;
 mod late_reads;
 pub(crate) mod mark_bounds;

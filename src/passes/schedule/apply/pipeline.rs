@@ -17,12 +17,13 @@
 use bevy_ecs::prelude::*;
 use smallvec::{SmallVec, smallvec};
 
+use crate::codegen::target::{DeviceModel, DeviceParameter, Target};
 use crate::index::Stretches;
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::node::*;
 use crate::ir::nodes::{self, NodeBundle};
 use crate::ir::walk::{self, NodeList};
-use crate::passes::facts::Expressions;
+use crate::passes::facts::{Expressions, LdsBuffer, OfSchedule};
 use crate::passes::loops::expand::{Base, Expansion, Iteration};
 use crate::passes::schedule::graph::numbers::EntityNumbers;
 use crate::passes::schedule::graph::view::Scheduling;
@@ -125,6 +126,18 @@ struct Pipeliner<'w> {
     copies: PrimaryMap<OrderPlace, PipelineCopies>,
     prologue: Vec<TripCopies>,
     epilogue: Vec<TripCopies>,
+    /// Loads straight into LDS of the prologue, in their order.
+    loads: Vec<PrologueLoad>,
+}
+
+/// A load straight into LDS in front of the steady state.
+struct PrologueLoad {
+    /// Its place in the body of the pipeline.
+    place: usize,
+    /// Its iteration, counted from the first one.
+    iteration: u32,
+    /// The LDS buffer.
+    tile: Entity,
 }
 
 /// What the loop carries, and what its steady state does.
@@ -169,6 +182,8 @@ pub(crate) fn pipeline(
         Drain::Loop => trip,
     };
 
+    let (waves, target) = (kernel.view().waves()?, kernel.view().settings()?.target());
+    let unrolled = kernel.world.get::<Unrolled>(node).copied();
     let mut pipeliner = Pipeliner::new(kernel, node, order, Pipelined { ahead, drain })?;
     pipeliner.find_chains()?;
     let carried = pipeliner.original_arguments()?;
@@ -177,10 +192,7 @@ pub(crate) fn pipeline(
             shape.value(Op::IterArg(at), Operands::default()).spawn(pipeliner.world, shape.expansion);
         pipeliner.carried.inits.push(argument);
     }
-    let mut body = pipeliner.carried.inits.as_values_slice().to_vec();
-    for trip in 0..ahead {
-        pipeliner.prologue_trip(trip, &mut body)?;
-    }
+    let mut body = pipeliner.prologue_nodes((waves, target), origin)?;
     let steady = pipeliner.steady_state(axis, loop_trip, expansion, origin)?;
     body.push(steady);
     body.extend(pipeliner.carried.results.values());
@@ -201,7 +213,7 @@ pub(crate) fn pipeline(
     if let Some(tag) = world.get::<Tag>(node).cloned() {
         world.entity_mut(whole).insert(tag);
     }
-    if let Some(&unrolled) = world.get::<Unrolled>(node) {
+    if let Some(unrolled) = unrolled {
         world.entity_mut(whole).insert(unrolled);
         world.entity_mut(steady).insert(unrolled);
     }
@@ -363,6 +375,7 @@ impl<'w> Pipeliner<'w> {
             copies: vec![PipelineCopies::new(); order.len()].into(),
             prologue: Vec::new(),
             epilogue: Vec::new(),
+            loads: Vec::new(),
         })
     }
 
@@ -479,6 +492,47 @@ impl<'w> Pipeliner<'w> {
         copy
     }
 
+    /// The nodes in front of the steady state.
+    fn prologue_nodes(
+        &mut self,
+        (waves, target): (u32, Target),
+        origin: Origin,
+    ) -> Result<Vec<Entity>, Diagnostic> {
+        let mut body = self.carried.inits.as_values_slice().to_vec();
+        for trip in 0..self.ahead {
+            self.prologue_trip(trip, &mut body)?;
+        }
+        if let Some(place) = self.first_trip_loaded(target)?.filter(|_| waves > 1) {
+            let meet = NodeBundle::effect(Op::Barrier, origin);
+            body.insert(place, meet.spawn(self.world, OfSchedule));
+        }
+        Ok(body)
+    }
+
+    /// Where waves meet in front of loads straight into LDS for later trips than the first one: behind those
+    /// of the first trip, unless all of them can be under way together.
+    ///
+    /// Waves would else issue what they load for several trips, the oldest first (the older one of two waves
+    /// that may issue always does: SC25). So the last wave's part of the tile that all of them wait for
+    /// would come after the others' parts of the next one, for which there is no room yet. A tile that leaves
+    /// room for the next one gets it: its loads are over one latency later than those of the first.
+    fn first_trip_loaded(&self, target: Target) -> Result<Option<usize>, Diagnostic> {
+        let of_first_trip = |load: &&PrologueLoad| load.iteration < self.per_trip;
+        let follows = self.loads.last().is_some_and(|load| load.iteration >= self.per_trip);
+        let mut bytes = 0;
+        let mut tiles: SmallVec<[(Entity, u32); 4]> = SmallVec::new();
+        for load in self.loads.iter().filter(of_first_trip) {
+            if !tiles.contains(&(load.tile, load.iteration)) {
+                let buffer = nodes::fact::<LdsBuffer>(self.world, load.tile, "a tile without a place")?;
+                tiles.push((load.tile, load.iteration));
+                bytes += u64::from(buffer.bytes);
+            }
+        }
+        let room = DeviceModel::nearest(target).count(DeviceParameter::VectorFlight);
+        let last = self.loads.iter().rev().find(of_first_trip);
+        Ok(last.filter(|_| follows && bytes > room).map(|load| load.place + 1))
+    }
+
     fn prologue_trip(&mut self, trip: u32, body: &mut Vec<Entity>) -> Result<(), Diagnostic> {
         self.prologue.push(vec![None; self.order.len()].into());
         for place in self.order.keys() {
@@ -499,6 +553,11 @@ impl<'w> Pipeliner<'w> {
             }
             let copy = self.copy(place, operands, Base::Start, ahead);
             self.prologue[trip as usize][place] = Some(copy);
+            let (node, expansion) = &self.nodes[place];
+            if node.op.copies() {
+                let iteration = ahead * self.per_trip + expansion.iteration.ahead;
+                self.loads.push(PrologueLoad { place: body.len(), iteration, tile: node.operands.last()? });
+            }
             body.push(copy);
         }
         Ok(())

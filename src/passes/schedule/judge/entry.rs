@@ -98,8 +98,8 @@ fn first_trip(view: SchedulerView, node: Entity, reads: &mut [EarlyRead]) -> Res
 }
 
 /// How many loads may be under way when waves enter the loop `node`: as many as a trip leaves, if the last
-/// ones in front of it are those that the trips before the first one would have issued, and nothing else has
-/// accessed LDS since the last fence.
+/// ones in front of it, at least those since the last fence, are those that the trips before the first one
+/// would have issued, and nothing else has written to LDS since then.
 ///
 /// # Errors
 /// A kernel that is broken.
@@ -113,18 +113,24 @@ pub(super) fn loads_under_way(view: SchedulerView, node: Entity) -> Result<Optio
     let before = view.body(region)?.iter().take_while(|&&other| other != node);
     let before: Vec<Entity> = before.copied().collect();
     // The last load that waves have issued comes first.
-    let mut matched = 0;
+    let (mut matched, mut is_fenced) = (0, false);
     for &other in before.iter().rev() {
-        let op = view.op(other)?;
-        let row = op.row();
-        if op == Op::Barrier || row.class == OpClass::Region {
+            let op = view.op(other)?;
+            let row = op.row();
+            is_fenced = op == Op::Barrier;
+            if is_fenced || row.class == OpClass::Region {
             break;
         }
         if row.unit != OpUnit::Memory {
             continue;
         }
-        let seen = view.node(other)?;
-        if counter_of(view.buffer_of(&seen)?, row.memory) != AccessCounter::Loads {
+            let seen = view.node(other)?;
+            let buffer = view.buffer_of(&seen)?;
+            if buffer.is_some() && !seen.op.is_write() {
+                // Reads are under way beside loads; who places barriers looks at them.
+                continue;
+            }
+            if counter_of(buffer, row.memory) != AccessCounter::Loads {
             return Ok(None);
         }
         if matched < left {
@@ -142,7 +148,8 @@ pub(super) fn loads_under_way(view: SchedulerView, node: Entity) -> Result<Optio
             matched += 1;
         }
     }
-    Ok((matched == left && i64::from(left) <= MAX_LOADS).then_some(left))
+    let is_known = matched == left || is_fenced && matched > 0;
+    Ok((is_known && i64::from(left) <= MAX_LOADS).then_some(left))
 }
 
 /// The loads of a trip in their order, and how many of them are under way when it ends.

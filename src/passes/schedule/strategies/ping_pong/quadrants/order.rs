@@ -108,10 +108,6 @@ pub fn schedule_of_quadrants(roles: &Roles<'_>, quadrants: &Quadrants) -> Result
         }
         s.reorder_graph(kernel, clusters);
         s.insert_at_end(kernel, Directive::Control(Control::WorkgroupBarrier));
-        if let QuadrantMoves::Direct { .. } = quadrants.moves {
-            // What has been loaded for the first trip.
-            s.insert_before(kernel, Directive::SharedMemoryBarrier);
-        }
         s.stagger(kernel);
     })
 }
