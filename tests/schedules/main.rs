@@ -3,6 +3,7 @@
 mod automatic_schedules;
 mod barrier_roles;
 mod interleaved;
+mod launch_edges;
 mod manual_schedules;
 mod quadrants;
 mod schedule_times;

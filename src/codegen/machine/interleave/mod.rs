@@ -36,7 +36,7 @@ use crate::index::{Neighbours, Stretches};
 use cranelift_entity::iter_entity_range;
 
 /// Interleaves the loops of a body for a device.
-pub(crate) fn interleave(body: &mut MachineBody, arch: Arch, device: &'static DeviceModel) {
+pub fn interleave(body: &mut MachineBody, arch: Arch, device: &'static DeviceModel) {
     let mut interleaver = None::<Interleaver>;
     for block in body.blocks.keys() {
         if body.blocks[block].successors.contains(&Some(block)) && suits(body.block(block)) {

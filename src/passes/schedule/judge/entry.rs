@@ -115,22 +115,22 @@ pub(super) fn loads_under_way(view: SchedulerView, node: Entity) -> Result<Optio
     // The last load that waves have issued comes first.
     let (mut matched, mut is_fenced) = (0, false);
     for &other in before.iter().rev() {
-            let op = view.op(other)?;
-            let row = op.row();
-            is_fenced = op == Op::Barrier;
-            if is_fenced || row.class == OpClass::Region {
+        let op = view.op(other)?;
+        let row = op.row();
+        is_fenced = op == Op::Barrier;
+        if is_fenced || row.class == OpClass::Region {
             break;
         }
         if row.unit != OpUnit::Memory {
             continue;
         }
-            let seen = view.node(other)?;
-            let buffer = view.buffer_of(&seen)?;
-            if buffer.is_some() && !seen.op.is_write() {
-                // Reads are under way beside loads; who places barriers looks at them.
-                continue;
-            }
-            if counter_of(buffer, row.memory) != AccessCounter::Loads {
+        let seen = view.node(other)?;
+        let buffer = view.buffer_of(&seen)?;
+        if buffer.is_some() && !seen.op.is_write() {
+            // Reads are under way beside loads; who places barriers looks at them.
+            continue;
+        }
+        if counter_of(buffer, row.memory) != AccessCounter::Loads {
             return Ok(None);
         }
         if matched < left {
