@@ -48,7 +48,7 @@ impl Operands {
     ///
     /// # Errors
     /// If there is none.
-    pub fn at(&self, at: usize) -> Result<Entity, Bug> {
+    pub(crate) fn at(&self, at: usize) -> Result<Entity, Bug> {
         self.0.get(at).copied().ok_or(Bug::new("an operation lacks an operand"))
     }
 
@@ -56,7 +56,7 @@ impl Operands {
     ///
     /// # Errors
     /// If there is none.
-    pub fn last(&self) -> Result<Entity, Bug> {
+    pub(crate) fn last(&self) -> Result<Entity, Bug> {
         self.0.last().copied().ok_or(Bug::new("an operation lacks its operands"))
     }
 }
@@ -76,12 +76,12 @@ impl Body {
     ///
     /// # Errors
     /// If there is none.
-    pub fn at(&self, at: usize) -> Result<Entity, Bug> {
+    pub(crate) fn at(&self, at: usize) -> Result<Entity, Bug> {
         self.0.get(at).copied().ok_or(Bug::new("a loop does not begin with what it carries"))
     }
 
     /// Puts other nodes in.
-    pub fn set(&mut self, nodes: &[Entity]) {
+    pub(crate) fn set(&mut self, nodes: &[Entity]) {
         self.0.clear();
         self.0.extend_from_slice(nodes);
     }

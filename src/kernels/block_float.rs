@@ -12,14 +12,14 @@ pub enum ScaleOrder {
     /// that lanes of neighbouring rows load from one cache line. [`arrange_scales`] makes it of the other.
     #[default]
     SideBySide,
-    /// `[ROWS, K/32]`: each row by itself, as quantisers write them. Each row of a tile has a line of its own.
+    /// `[ROWS, K/32]`: each row by itself, as quantisers write them. A row of a tile has a line of its own.
     Rows,
 }
 
 /// `c[i, j]` is the sum over k of `a[i, k] * a_scale[i, k / 32] * b[j, k] * b_scale[j, k / 32]`: `a` is `[M,
 /// K]` and `b` `[N, K]`, of dtypes of their own, f4e2m1, f6e2m3, f6e3m2, f8e4m3fn or f8e5m2 (MXFP4, MXFP6 and
-/// MXFP8), `a_scale` and `b_scale` are of f8e8m0 and lie in the order of `scales`, and `c` is `[M, N]` of f32.
-/// Chips without such a product multiply the factors with their scales in bf16.
+/// MXFP8), `a_scale` and `b_scale` are of f8e8m0 and lie in the order of `scales`, and `c` is `[M, N]` of
+/// f32. Chips without such a product multiply the factors with their scales in bf16.
 ///
 /// A workgroup computes `BLOCK_M` x `BLOCK_N` elements of C and takes `BLOCK_K` of K per iteration. The loop
 /// is tagged `k_loop`, the operations `read_a`, `read_b`, `read_a_scale`, `read_b_scale` and `mma`.

@@ -1,7 +1,7 @@
 //! Tables of figures in the pages of `docs`, kept by the tests that compute them. Such a table comes after a
-//! line `<!-- figures NAME -->`, and a row is found by its first cell. With `GROUNDSWELL_FIGURES=all`, or with
-//! names of tables and commas between them, the tests write the other cells; without it a page that has other
-//! ones is a fault.
+//! line `<!-- figures NAME -->`, and a row is found by its first cell. With `GROUNDSWELL_FIGURES=all`, or
+//! with names of tables and commas between them, the tests write the other cells; without it a page that has
+//! other ones is a fault.
 
 use std::fs;
 use std::sync::{Mutex, PoisonError};

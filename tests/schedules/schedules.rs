@@ -167,6 +167,39 @@ fn small_transposed_gemm_is_right_under_every_schedule() {
 
 /// A loop in another one, which is divided into whole trips and a remainder: both parts have a copy of the
 /// inner loop, and these share their LDS buffers, whatever number of copies each would have alone.
+/// A loop's first loads come before the constants that it begins with, unless these say what is loaded.
+#[test]
+fn what_a_loop_begins_with_may_say_what_it_loads_first() {
+    let text = "kernel chased {
+      workgroup M, 64, 0
+      tile K, 1
+      next = memory [P] global i32
+      x = memory [K, P] global f32
+      y = memory [M] global f32
+      %zero = register [M] f32 0.0
+      %start = register [M] i32 3
+      %sum, %last = iterate K (%acc = %zero, %at = %start) {
+        %value = read x at [K, %at] as [K, M]
+        %one = reduce_sum %value over K
+        %more = add %acc, %one
+        %to = read next at [%at] as [M]
+        yield %more, %to
+      }
+      write %sum, y
+    }";
+    let kernel = Kernel::parse(text, "chased.gsw").expect("well-formed");
+    let sizes = [("M", 128), ("K", 32), ("P", 64)];
+    let value = |symbol: Symbol| sizes.iter().find(|size| size.0 == symbol.name()).map(|size| size.1);
+    for target in [Target::GFX90A, Target::GFX950] {
+        for schedule in Schedule::named() {
+            let options = Options::new(target).schedule(schedule.clone());
+            let options = sizes.into_iter().fold(options, |options, (name, size)| options.set(name, size));
+            let executable = kernel.compile(&options).expect("compiles");
+            assert_right(&kernel, &executable, &value, 5, format_args!("{target} {}", schedule.name()));
+        }
+    }
+}
+
 #[test]
 fn loops_in_the_parts_of_a_loop_agree_on_copies_of_their_buffers() {
     let text = "kernel products {

@@ -217,7 +217,7 @@ impl Rows {
         Rows { table, wrong: Vec::new() }
     }
 
-    /// A row of the page, with clk at the sustained clock and at the greatest one, of which the first is judged.
+    /// A row of the page, with clk at the sustained clock, which is judged, and at the greatest one.
     fn row(&mut self, what: &str, most: f64, measured: f64, clk: impl FnMut(ClockChoice) -> f64) {
         self.row_at(ClockChoice::Sustained, what, most, measured, clk);
     }

@@ -370,13 +370,13 @@ impl Coalescer {
             self.steps += 1;
             return false;
         }
+        // No parts at some position, rather than no position: nothing is compared that is not there.
+        let nowhere = SharedPosition { position: Position::START, parts: 0 };
+        let SharedPosition { position, parts } = shared.unwrap_or(nowhere);
         let (mut x, mut y) = self.meeting(liveness, outer, inner);
         while let (Some(o), Some(i)) = (liveness.segments.at(x), liveness.segments.at(y)) {
             let (start, end) = (o.start.max(i.start), o.end.min(i.end));
-            let allowed = match shared {
-                Some(shared) if start == end && start == shared.position => shared.parts,
-                _ => 0,
-            };
+            let allowed = if start == end && start == position { parts } else { 0 };
             if start <= end && o.parts & (i.parts << offset) & !allowed != 0 || self.steps >= self.most_steps
             {
                 return true;

@@ -14,7 +14,8 @@
 //! it has been measured, also a column in `parameters` and a device in `device_model`. Instructions, hazards
 //! and meanings are those of the generation; descriptors, metadata and occupancy follow from the record. A
 //! new generation also takes rows that it alone has in `codegen/isa/rows`, a column in
-//! `codegen/machine/hazard_rows.rs` and `matrix_rows.rs`, and the same rules as conditions in `codegen/rules`.
+//! `codegen/machine/hazard_rows.rs` and `matrix_rows.rs`, and the same rules as conditions in
+//! `codegen/rules`.
 //!
 //! A generic target, whose code runs on several chips, is a data sheet with the chips in `generic`, and the
 //! least that any of them has. [`TargetInfo::executes`] and [`TargetInfo::matrix_instruction`] say what all

@@ -1,8 +1,8 @@
-//! The columns of devices before CDNA 2, of which less has been published: each has the numbers that are known
-//! of it, and takes the others from the next younger device with low confidence.
+//! The columns of devices before CDNA 2, of which less has been published: each has the numbers that are
+//! known of it, and takes the others from the next younger device with low confidence.
 //!
-//! Sources are those of [`parameters`](super::parameters). MT4G's latencies are above those of GB by a quarter
-//! for L2 and memory of MI210, where both measured: those that MT4G alone has are taken down by that.
+//! Sources are those of [`parameters`](super::parameters). MT4G's latencies of L2 and memory are above those
+//! of GB by a quarter for MI210, which both measured: those that MT4G alone has are taken down by that.
 
 use super::parameters::{
     Confidence::{self, High as H, Low as L, Medium as M, Unknown as U},
@@ -11,10 +11,10 @@ use super::parameters::{
 };
 
 /// A number that is known of a device.
-type Known = (DeviceParameter, f64, Confidence, &'static str);
+type KnownNumber = (DeviceParameter, f64, Confidence, &'static str);
 
 /// A column in which what is not known is as of a younger device.
-const fn after(younger: [ParameterValue; PARAMETERS], known: &[Known]) -> [ParameterValue; PARAMETERS] {
+const fn after(younger: [ParameterValue; PARAMETERS], known: &[KnownNumber]) -> [ParameterValue; PARAMETERS] {
     let mut column = younger;
     let mut at = 0;
     while at < PARAMETERS {

@@ -31,7 +31,7 @@ pub enum Confidence {
 
 impl Confidence {
     /// One character for tables: H, M, L, ?.
-    pub const fn mark(self) -> char {
+    pub(crate) const fn mark(self) -> char {
         match self {
             Confidence::High => 'H',
             Confidence::Medium => 'M',

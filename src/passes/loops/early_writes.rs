@@ -6,55 +6,79 @@
 //! mode, and stored for 8192. So what computes comes right before the first node that needs it, and
 //! everything else stays in its order.
 
+use std::ops::Range;
+
 use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
 
+use crate::ir::node::Operands;
 use crate::ir::node_map::NodeSet;
 use crate::ir::nodes::{self, Bug};
 use crate::ir::op::OpClass;
 
-/// Brings the nodes after the last region of a body into such an order.
-pub(super) fn write_early(world: &World, body: &mut [Entity]) -> Result<(), Bug> {
-    let seen = |node: Entity| nodes::node(world, node);
-    let class = |node: Entity| Ok::<OpClass, Bug>(seen(node)?.op.row().class);
-    let computes = |class: OpClass| matches!(class, OpClass::ElementWise | OpClass::Rearrangement);
-    let mut first = body.len();
-    let mut some_compute = false;
-    while first > 0 && class(body[first - 1])? != OpClass::Region {
-        first -= 1;
-        some_compute |= computes(class(body[first])?);
-    }
-    if first == 0 || !some_compute {
-        return Ok(());
-    }
-    let mut waiting = NodeSet::default();
-    let mut order: Vec<Entity> = Vec::with_capacity(body.len() - first);
-    let mut needed: SmallVec<[(Entity, usize); 16]> = SmallVec::new();
-    for &node in &body[first..] {
-        if computes(class(node)?) {
-            waiting.insert(node);
-            continue;
+/// What comes after the last region of a body.
+#[derive(Default)]
+pub(super) struct AfterRegions {
+    /// The place of the first node, if there is a region.
+    first: Option<usize>,
+    /// The places of nodes that only compute.
+    computing: SmallVec<[Range<usize>; 4]>,
+}
+
+impl AfterRegions {
+    /// The nodes at these places have been made of an operation of this class.
+    pub(super) fn note(&mut self, class: OpClass, places: Range<usize>) {
+        match class {
+            OpClass::Region => *self = AfterRegions { first: Some(places.end), ..AfterRegions::default() },
+            OpClass::ElementWise | OpClass::Rearrangement => self.computing.push(places),
+            OpClass::Declaration
+            | OpClass::Constant
+            | OpClass::Access
+            | OpClass::Contraction
+            | OpClass::Reduction
+            | OpClass::Scan
+            | OpClass::Carried
+            | OpClass::Order => {}
         }
-        needed.push((node, 0));
-        // What is needed comes first, operand by operand.
-        while let Some((node, operand)) = needed.last_mut() {
-            match seen(*node)?.operands.0.get(*operand) {
-                Some(&value) => {
-                    *operand += 1;
-                    if waiting.contains(value) {
-                        waiting.remove(value);
-                        needed.push((value, 0));
+    }
+
+    /// Brings these nodes of a body into such an order.
+    pub(super) fn write_early(&self, world: &World, body: &mut [Entity]) -> Result<(), Bug> {
+        let Some(first) = self.first.filter(|_| !self.computing.is_empty()) else { return Ok(()) };
+        let mut waiting = NodeSet::default();
+        let mut others: SmallVec<[usize; 64]> = SmallVec::new();
+        let mut at = first;
+        for places in &self.computing {
+            body[places.clone()].iter().for_each(|&node| waiting.insert(node));
+            others.extend(at..places.start);
+            at = places.end;
+        }
+        others.extend(at..body.len());
+        let mut order: Vec<Entity> = Vec::with_capacity(body.len() - first);
+        let mut needed: SmallVec<[(Entity, usize); 16]> = SmallVec::new();
+        for place in others {
+            needed.push((body[place], 0));
+            // What is needed comes first, operand by operand.
+            while let Some((node, operand)) = needed.last_mut() {
+                let operands = nodes::fact::<Operands>(world, *node, "a node without operands")?;
+                match operands.0.get(*operand) {
+                    Some(&value) => {
+                        *operand += 1;
+                        if waiting.contains(value) {
+                            waiting.remove(value);
+                            needed.push((value, 0));
+                        }
                     }
-                }
-                None => {
-                    order.push(*node);
-                    needed.pop();
+                    None => {
+                        order.push(*node);
+                        needed.pop();
+                    }
                 }
             }
         }
+        // What nothing needs here may be what a region around hands on.
+        order.extend(body[first..].iter().copied().filter(|&node| waiting.contains(node)));
+        body[first..].copy_from_slice(&order);
+        Ok(())
     }
-    // What nothing needs here may be what a region around hands on.
-    order.extend(body[first..].iter().copied().filter(|&node| waiting.contains(node)));
-    body[first..].copy_from_slice(&order);
-    Ok(())
 }

@@ -10,7 +10,7 @@
 use bevy_ecs::prelude::*;
 use smallvec::{SmallVec, smallvec};
 
-use super::early_writes::write_early;
+use super::early_writes::AfterRegions;
 use super::late_reads::read_late;
 use crate::ir::diagnostic::{Diagnostic, Kind};
 pub(crate) use crate::ir::facts::{Arguments, Base, ExpandedCount, Expansion, Iteration, LogicalBody};
@@ -20,7 +20,7 @@ use crate::ir::layout::{Dim, Layout, Mma, Place, SCALED_BLOCK, Source};
 use crate::ir::node::*;
 use crate::ir::node_map::{NodeMap, Side};
 use crate::ir::nodes::{self, Bug, NodeBundle};
-use crate::ir::op::{CarriedOp, ExpansionRule};
+use crate::ir::op::{CarriedOp, ExpansionRule, OpClass};
 use crate::ir::type_rules::contraction::MmaDims;
 use crate::ir::walk;
 use crate::passes::facts::Geometry;
@@ -44,6 +44,7 @@ pub(crate) fn expand(world: &mut World) -> PassResult {
     let root = kernel_entity(world)?;
     let order = walk::nodes(world, root);
     let mut expander = Expander {
+        root,
         layouts: Layouts::of(world, &order),
         copies: ExpandedCopies { first: Side::of(&order, 0), nodes: Vec::with_capacity(512) },
         count: 0,
@@ -58,8 +59,7 @@ pub(crate) fn expand(world: &mut World) -> PassResult {
             arguments.push(node);
         }
     }
-    let mut body = expander.region(world, root)?;
-    write_early(world, &mut body)?;
+    let body = expander.region(world, root)?;
     let mut logical = nodes::fact_mut::<Body>(world, root, "a kernel without body")?;
     let logical = std::mem::take(&mut logical.0);
     let found = (Arguments(arguments), ExpandedCount(expander.count), LogicalBody(logical));
@@ -98,6 +98,8 @@ impl Layouts {
 }
 
 struct Expander {
+    /// The kernel entity.
+    root: Entity,
     layouts: Layouts,
     copies: ExpandedCopies,
     count: u32,
@@ -280,6 +282,7 @@ impl Expander {
     fn region(&mut self, world: &mut World, region: Entity) -> Result<Vec<Entity>, Diagnostic> {
         let region_nodes = walk::body(world, region);
         let mut out = Vec::with_capacity(256);
+        let mut after = AfterRegions::default();
         for node in region_nodes {
             let NodeBundle { op, operands, ty, origin } = nodes::node(world, node)?.bundle();
             let logical = LogicalNode { node, op, operands, ty, origin };
@@ -293,6 +296,7 @@ impl Expander {
                 }
                 ExpansionRule::Region => {
                     out.push(self.iterate(world, &logical)?);
+                    after.note(OpClass::Region, first..out.len());
                     continue;
                 }
                 ExpansionRule::Steps => {
@@ -314,6 +318,11 @@ impl Expander {
                 }
             }
             self.note_copies(&out, first);
+            after.note(op.row().class, first..out.len());
+        }
+        // Schedules order what is inside of loops.
+        if region == self.root {
+            after.write_early(world, &mut out)?;
         }
         Ok(out)
     }

@@ -47,13 +47,20 @@ impl ControlLayer<'_> {
         Ok(())
     }
 
-    /// True if a node may come before the initial values that were put off: what loads from memory, and what
-    /// stands between such loads.
+    /// True if a node may come before the initial values that were put off: what loads from memory at no
+    /// value's coordinates, as such a value may be one of them, and what stands between such loads.
     fn may_precede_constants(&self, node: &ExpandedNodeItem) -> Result<bool, Diagnostic> {
         match node.op.row().class {
             OpClass::Declaration | OpClass::Carried => Ok(true),
-            OpClass::Access if node.op.is_write() => Ok(node.op.copies()),
-            OpClass::Access => Ok(*self.get::<Op>(node.memory()?)? == Op::Memory),
+            OpClass::Access if node.op.is_write() && !node.op.copies() => Ok(false),
+            OpClass::Access => {
+                for &operand in &node.operands.0 {
+                    if self.get::<Op>(operand)?.row().class != OpClass::Declaration {
+                        return Ok(false);
+                    }
+                }
+                Ok(node.op.copies() || *self.get::<Op>(node.memory()?)? == Op::Memory)
+            }
             OpClass::Constant
             | OpClass::ElementWise
             | OpClass::Rearrangement
