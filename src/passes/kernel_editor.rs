@@ -10,7 +10,7 @@
 //! - LDS buffers come in front of everything else when the rewriting is over.
 //!
 //! Methods fail where a node or the kernel lacks what it has to have. Why there is an editor:
-//! docs/decisions/047-kernel-editor.md.
+//! docs/decisions/046-kernel-editor.md.
 
 use bevy_ecs::component::Mutable;
 use bevy_ecs::prelude::*;
