@@ -325,8 +325,8 @@ pub(super) const BLOCK_FLOAT: &[SymbolDefault] = symbol_defaults! {
     M = 512 "rows of A and C",
     N = 512 "columns of C",
     K = 1024 "what is summed over",
-    BLOCK_M = 64 "rows of C per workgroup",
-    BLOCK_N = 64 "columns of C per workgroup",
+    BLOCK_M = 32 "rows of C per workgroup",
+    BLOCK_N = 32 "columns of C per workgroup",
     BLOCK_K = 256 "K per iteration",
 };
 
