@@ -61,7 +61,8 @@ impl LateUses {
             }
         }
         let reads_scc = info.reads.contains(Implicit::SCC);
-        if !uses && !(reads_scc && self.scc) {
+        let is_late = uses || reads_scc && self.scc;
+        if !is_late {
             for access in accesses(&inst.inst).filter(|access| access.writes()) {
                 let Some((register, part)) = access.operand.as_virtual() else { continue };
                 let touched =
