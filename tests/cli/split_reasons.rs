@@ -1,7 +1,7 @@
 //! Why an access is split, asked of every access of ready kernels that read or write at coordinates: the text
 //! of the kernel says it, and each of its instructions in the machine code.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use crate::program::{groundswell, text};
 
@@ -41,9 +41,9 @@ fn attribute<'a>(lines: &[&'a str], name: &str) -> Option<&'a str> {
 }
 
 /// The accesses of arguments, by the numbers of their nodes.
-fn accesses(ir: &str) -> HashMap<u32, Access> {
+fn accesses(ir: &str) -> BTreeMap<u32, Access> {
     let lines: Vec<&str> = ir.lines().map(str::trim).collect();
-    let bytes: HashMap<&str, u32> = lines
+    let bytes: BTreeMap<&str, u32> = lines
         .iter()
         .filter_map(|line| line.split_once(" = memory "))
         .map(|(name, ty)| {
@@ -61,7 +61,7 @@ fn accesses(ir: &str) -> HashMap<u32, Access> {
             _ => None,
         }
     };
-    let mut found: HashMap<u32, Access> = HashMap::new();
+    let mut found: BTreeMap<u32, Access> = BTreeMap::new();
     for (at, line) in lines.iter().enumerate() {
         let Some((is_write, memory)) = memory(line) else { continue };
         let Some(&each) = bytes.get(&*memory) else { continue };
