@@ -5,7 +5,7 @@
 //! and gets an editor in place of the world, the kernel entity, and the list of what it has made so far:
 //! - it sees a node by one view ([`KernelEditor::node`]), and what the kernel has as a whole by its type
 //!   ([`KernelEditor::kernel`]);
-//! - what it adds has the origin of the node at hand and comes in front of it, or behind it once the step has
+//! - what it adds has the origin of the node at hand and comes in front of it, or after it once the step has
 //!   put that down ([`KernelEditor::put_down`]);
 //! - LDS buffers come in front of everything else when the rewriting is over.
 //!
@@ -97,7 +97,7 @@ impl<'w> KernelEditor<'w> {
         Ok(())
     }
 
-    /// Puts the node at hand into its region: what is added from now on comes behind it.
+    /// Puts the node at hand into its region: what is added from now on comes after it.
     pub(crate) fn put_down(&mut self) {
         self.written.extend(self.at_hand.take());
     }
@@ -124,7 +124,7 @@ impl<'w> KernelEditor<'w> {
     }
 }
 
-/// What a pass sees.
+/// Questions of a pass.
 impl KernelEditor<'_> {
     /// The nodes in program order.
     pub(crate) fn nodes(&self) -> NodeList {
@@ -156,7 +156,7 @@ impl KernelEditor<'_> {
         nodes::node(self.world, node)
     }
 
-    /// What a node does, where nothing else of it is of interest.
+    /// The operation of a node, where nothing else of it is of interest.
     pub(crate) fn op(&self, node: Entity) -> Result<Op, Bug> {
         nodes::op(self.world, node)
     }
@@ -185,7 +185,7 @@ impl KernelEditor<'_> {
         nodes::fact_mut(self.world, node, what)
     }
 
-    /// What the kernel has as a whole.
+    /// A fact of the kernel as a whole.
     pub(crate) fn kernel<C: KernelFact>(&self) -> Result<&C, Bug> {
         nodes::fact(self.world, self.root, C::MISSING)
     }
@@ -214,7 +214,7 @@ impl KernelEditor<'_> {
     }
 }
 
-/// What a pass changes.
+/// Changes that a pass makes.
 impl KernelEditor<'_> {
     /// Gives a node, or the kernel entity, facts.
     pub(crate) fn attach(&mut self, node: Entity, facts: impl Bundle) {

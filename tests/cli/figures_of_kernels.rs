@@ -56,7 +56,7 @@ fn microseconds(kernel: &str) -> [f64; 2] {
     CLOCKS.map(|clock| number(&timed(kernel, clock)["sim"]["time"]["estimate"]["microseconds"]))
 }
 
-/// What is computed at the sustained clock, and in brackets at the greatest.
+/// A figure at the sustained clock, and in brackets at the greatest.
 fn both([sustained, greatest]: [f64; 2], digits: usize) -> String {
     format!("{sustained:.digits$} ({greatest:.digits$})")
 }
@@ -274,15 +274,21 @@ fn pages_have_the_instructions_of_loops() {
     figures::none_is_wrong(wrong);
 }
 
-/// Hours of simulated launches in minutes; without being asked for them this looks only that all have rows.
+/// Hours of simulated launches in minutes. Without being asked for a table this computes its first row, and
+/// looks that the others are there; of products beside published ones, whose rows take longest, all are.
 #[test]
 fn pages_have_the_times_of_kernels() {
-    let tables = [moves(), scales(), turned(), stores(), products(), copies()];
-    let all: Vec<Figure> = tables.into_iter().flatten().collect();
+    let sampled = [moves(), scales(), turned(), stores(), copies()];
+    let firsts = sampled.iter().map(|table| (table[0].table, table[0].first.clone()));
+    let firsts: Vec<(&str, String)> = firsts.collect();
+    let is_first = |figure: &Figure| {
+        firsts.iter().any(|(table, first)| *table == figure.table && *first == figure.first)
+    };
+    let all: Vec<Figure> = sampled.into_iter().flatten().chain(products()).collect();
     let (next, wrong) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     let work = || {
         while let Some(figure) = all.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let judged = match figures::are_written(figure.table) {
+            let judged = match figures::are_written(figure.table) || is_first(figure) {
                 true => figure.row().holds(&(figure.cells)()),
                 false => figure.row().is_there(),
             };

@@ -34,7 +34,7 @@ fn number_after(line: &str, word: &str) -> Option<u32> {
     rest.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
 }
 
-/// What stands between `!name(` and the end of its line.
+/// The text between `!name(` and the end of its line.
 fn attribute<'a>(lines: &[&'a str], name: &str) -> Option<&'a str> {
     let sign = format!("!{name}(");
     lines.iter().find_map(|line| line.split_once(&*sign)).map(|(_, rest)| rest)

@@ -1,4 +1,4 @@
-//! What a launch takes in time mode beside its loops: before the first matrix instruction, after the last
+//! The clk of a launch in time mode beside its loops: before the first matrix instruction, after the last
 //! one, and where workgroups take tiles in an order that shares little.
 
 use groundswell::kernels::{Gemm, Waves};
@@ -16,7 +16,7 @@ fn timed(device: &'static DeviceModel, schedule: Schedule, output: DType, shape:
 }
 
 /// A workgroup waits for its first tile alone, and for its arguments once the offsets of lanes are there.
-/// Sums begin as zeros behind the first loads. It rounds results while others are stored. The figures are
+/// Sums begin as zeros after the first loads. It rounds results while others are stored. The figures are
 /// the clk that a launch of six trips took beside its matrix instructions without that, and the most that it
 /// takes now.
 #[test]

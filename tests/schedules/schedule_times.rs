@@ -86,7 +86,7 @@ fn ping_pong_is_the_fastest_on_a_full_device() {
 /// the sustained clock, and with L2's rate for lines that compute units share, the smallest ones gain little.
 #[test]
 fn small_tiles_gain_by_taking_turns() {
-    // Prefetching of the smaller ones takes 857 clk since sums begin as zeros behind the first loads. It took
+    // Prefetching of the smaller ones takes 857 clk since sums begin as zeros after the first loads. It took
     // 884 before; turns take 832 both times.
     for (tile, [m, n], most) in [([128, 128, 32], [2048, 2432], 0.8), ([64, 64, 64], [1024, 1216], 0.98)] {
         let [prefetch, ping_pong] = [Schedule::Prefetch, Schedule::PingPong]

@@ -1,4 +1,4 @@
-//! Instructions that use what is being loaded, behind those that do not.
+//! Instructions that use what is being loaded, after those that do not.
 //!
 //! A kernel begins with loads of its arguments, which take some 600 clk on MI355X at the clock that it
 //! sustains, and the base of a tile's descriptor is a sum of one of them. Instructions are written in the
@@ -16,7 +16,7 @@ use crate::index::Stretches;
 type LoadedPart = (VReg, u32);
 
 /// Puts the scalar instructions from `first` to the end of `body` that depend on `loaded`, registers and how
-/// many they are, behind all others. They stay where they are if anything else but these values orders them.
+/// many they are, after all others. They stay where they are if anything else but these values orders them.
 pub(crate) fn put_uses_last(body: &mut MachineBody, first: InstId, loaded: &[(Operand, u32)]) {
     let mut late = LateUses::default();
     for &(operand, width) in loaded {
@@ -38,16 +38,16 @@ pub(crate) fn put_uses_last(body: &mut MachineBody, first: InstId, loaded: &[(Op
 struct LateUses {
     insts: SmallVec<[MachineInst; 16]>,
     others: Vec<MachineInst>,
-    /// What is loaded, and what late instructions write.
+    /// Registers that are loaded, and those that late instructions write.
     made: SmallVec<[LoadedPart; 16]>,
-    /// What late instructions read.
+    /// Registers that late instructions read.
     read: SmallVec<[LoadedPart; 32]>,
     /// The last instruction that has written SCC is late.
     scc: bool,
 }
 
 impl LateUses {
-    /// Takes the next instruction; false if it does not allow the late ones to be moved behind it.
+    /// Takes the next instruction; false if it does not allow the late ones to be moved after it.
     fn take(&mut self, inst: &MachineInst) -> bool {
         let info = inst.inst.op.info();
         let (mut uses, mut is_named) = (false, true);

@@ -7,7 +7,7 @@ use super::parameters::{DeviceParameter, MI210, MI300X, MI355X, PARAMETERS, Para
 /// A device: a target with the numbers of one product.
 #[derive(Debug)]
 pub struct DeviceModel {
-    /// What it is sold as.
+    /// The name that it is sold under.
     pub name: &'static str,
     /// Its instruction set and limits.
     pub target: Target,

@@ -1,4 +1,4 @@
-//! What an operation asks of the passes that spread elements over the machine: whose layout it takes
+//! The rules of an operation for the passes that spread elements over the machine: whose layout it takes
 //! ([`LayoutRule`], which `passes/layout` reads), and which nodes it becomes when each is made of pieces
 //! ([`ExpansionRule`], which `passes/loops/expand` reads). Both follow from the family.
 

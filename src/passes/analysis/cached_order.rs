@@ -84,14 +84,14 @@ impl RunningWorkgroups {
         rows * self.tile[0] + columns * self.tile[1]
     }
 
-    /// What a die brings that has tiles in groups of so many rows.
+    /// Elements that a die brings which has tiles in groups of so many rows.
     fn in_groups(&self, rows: u64) -> u64 {
         let tiles = self.count.div_ceil(self.dies);
         let groups = tiles.div_ceil(rows * self.grid[1]);
         self.elements((groups * rows).min(self.grid[0]), tiles.div_ceil(rows).min(self.grid[1]))
     }
 
-    /// What the first die brings in the hardware's order.
+    /// Elements that the first die brings in the hardware's order.
     fn in_turns(&self) -> u64 {
         let (mut rows, mut columns) = (SmallVec::<[u64; 64]>::new(), 0);
         let mut last = None;

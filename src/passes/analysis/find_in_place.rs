@@ -72,7 +72,7 @@ pub(in crate::passes) fn has_alike_memories(world: &World, root: Entity) -> bool
     false
 }
 
-/// What the pass asks of a node: one query, because the states of each cost about as much as the pass.
+/// All that the pass asks of a node: one query, because the states of each cost about as much as the pass.
 #[derive(QueryData)]
 pub(crate) struct NodeInPlace {
     node: Node,
@@ -183,7 +183,7 @@ impl InPlaceAccesses<'_, '_, '_> {
         Ok(whole.map(|dtype| (node.ty.dims.clone(), dtype.bits())))
     }
 
-    /// Whether each element of a memory is read by one wave at most of the workgroup that has it, and once by
+    /// True if each element of a memory is read by one wave at most of the workgroup that has it, and once by
     /// each read.
     fn is_read_once(&self, memory: Entity) -> Result<bool, Diagnostic> {
         let dims = &self.node(memory)?.ty.dims;
@@ -207,7 +207,7 @@ impl InPlaceAccesses<'_, '_, '_> {
         Ok(true)
     }
 
-    /// Whether all writes of a memory are plain and computed from all reads of another.
+    /// True if all writes of a memory are plain and computed from all reads of another.
     fn replaces(&self, read: Entity, written: Entity) -> Result<bool, Diagnostic> {
         let dims = &self.node(written)?.ty.dims;
         for (_, access) in self.of_memory(written) {

@@ -16,7 +16,7 @@ use crate::ir::node_map::NodeSet;
 use crate::ir::nodes::{self, Bug};
 use crate::ir::op::OpClass;
 
-/// What comes after the last region of a body.
+/// The nodes after the last region of a body.
 #[derive(Default)]
 pub(super) struct AfterRegions {
     /// The place of the first node, if there is a region.

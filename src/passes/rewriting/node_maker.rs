@@ -23,12 +23,12 @@ pub(super) struct NodeMaker<'e, 'w> {
 }
 
 impl<'w> KernelEditor<'w> {
-    /// What makes nodes with some dimensions.
+    /// A maker of nodes with some dimensions.
     pub(super) fn maker(&mut self, dims: &Dims) -> NodeMaker<'_, 'w> {
         NodeMaker { editor: self, dims: dims.clone(), values: &[] }
     }
 
-    /// What makes nodes with the dimensions of a value.
+    /// A maker of nodes with the dimensions of a value.
     ///
     /// # Errors
     /// If it is not a node.

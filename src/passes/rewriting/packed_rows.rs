@@ -19,7 +19,7 @@ use crate::passes::kernel_editor::KernelEditor;
 /// Elements of 6 bits that a word of 32 bits has bits of.
 const WORD_ELEMENTS: i64 = 6;
 
-/// What a packed memory is accessed along.
+/// The dimensions along which a packed memory is accessed.
 pub(super) struct PackedRow {
     /// The last dimension of its elements.
     pub(super) dim: Dim,

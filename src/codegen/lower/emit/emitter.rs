@@ -173,7 +173,7 @@ impl<'a> Emitter<'a> {
         self.late_constants.put_off(self.body, first);
     }
 
-    /// Puts what depends on loaded arguments behind the other instructions since `mark`, if these are one
+    /// Puts what depends on loaded arguments after the other instructions since `mark`, if these are one
     /// block.
     pub(crate) fn put_uses_of_arguments_last(&mut self, mark: BodyMark) {
         let is_open = self.body.blocks.values().next_back().is_some_and(|block| block.start <= mark.inst);

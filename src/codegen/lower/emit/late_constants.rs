@@ -1,8 +1,8 @@
-//! Initial values of a pipelined loop that are brought into their registers behind its first loads.
+//! Initial values of a pipelined loop that are brought into their registers after its first loads.
 //!
 //! The sums of a matrix product begin as zeros, one instruction for each of up to 256 registers. In front of
 //! the loads that a pipeline begins with, each wave would load so many turns later, and two waves of a SIMD
-//! one after the other; behind them the time in which the loads come is long enough for all of them.
+//! one after the other; after them, the time in which the loads come is long enough for all of them.
 
 use crate::codegen::isa::Opcode;
 use crate::codegen::machine::{InstId, MachineBody, MachineInst};

@@ -509,11 +509,11 @@ impl<'w> Pipeliner<'w> {
         Ok(body)
     }
 
-    /// Where waves meet in front of loads straight into LDS for later trips than the first one: behind those
-    /// of the first trip, unless all of them can be under way together.
+    /// The place at which waves meet in front of loads straight into LDS for trips after the first one: after
+    /// the loads of the first trip, unless all of them can be under way together.
     ///
-    /// Waves would else issue what they load for several trips, the oldest first (the older one of two waves
-    /// that may issue always does: SC25). So the last wave's part of the tile that all of them wait for
+    /// Otherwise waves would issue what they load for several trips, the oldest first (the older one of two
+    /// waves that may issue always does: SC25). So the last wave's part of the tile that all of them wait for
     /// would come after the others' parts of the next one, for which there is no room yet. A tile that leaves
     /// room for the next one gets it: its loads are over one latency later than those of the first.
     fn first_trip_loaded(&self, target: Target) -> Result<Option<usize>, Diagnostic> {
