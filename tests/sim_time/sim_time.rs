@@ -475,3 +475,14 @@ fn refusals_are_errors() {
     let fault = Loop { body, ..Loop::default() }.run_with(&TimeOptions::new(DeviceModel::MI300X));
     assert!(matches!(fault, Err(SimError::Fault(_))), "{fault:?}");
 }
+
+/// A product has as many operations on every chip, by matrix instructions or by those that multiply lanes.
+#[test]
+fn products_have_their_operations_on_every_chip() {
+    for device in DeviceModel::ALL {
+        let report = gemm(device, 256, [128, 128, 32]).run(&TimeOptions::new(device)).expect("runs");
+        let operations = report.estimate.tera_operations * report.estimate.microseconds * 1e6;
+        let product = 2.0 * 256f64.powi(3);
+        assert!((operations / product - 1.0).abs() < 0.02, "{}: {operations} of {product}", device.name);
+    }
+}

@@ -263,7 +263,7 @@ fn vector(
 
 /// Operations per lane, as performance figures count them.
 fn operations(meaning: Meaning) -> u64 {
-    use Element::{Bf16, F16, F32, F64};
+    use Element::{Bf16, F16, F32, F64, I4, I8, I16, U4, U8, U16};
     let one = |calc| match calc {
         Calc::Fma | Calc::MulAdd | Calc::MulAddLegacy => 2,
         Calc::Add | Calc::Sub | Calc::SubRev | Calc::Mul | Calc::MulLegacy => 1,
@@ -273,6 +273,10 @@ fn operations(meaning: Meaning) -> u64 {
         Meaning::Vector(calc, F16 | Bf16 | F32 | F64) => one(calc),
         Meaning::Packed(calc, F16 | Bf16 | F32) => 2 * one(calc),
         Meaning::FmaMix(_) | Meaning::FmaMixHigh => 2,
+        // A product and a sum for each element of a register.
+        Meaning::Dot(F16 | Bf16 | I16 | U16) => 4,
+        Meaning::Dot(I8 | U8) => 8,
+        Meaning::Dot(I4 | U4) => 16,
         _ => 0,
     }
 }
