@@ -86,6 +86,8 @@
 #[cfg(test)]
 extern crate self as groundswell;
 
+#[cfg(feature = "compiler")]
+mod choice;
 mod codegen;
 mod face;
 mod float16;

@@ -3,13 +3,21 @@
 use std::panic::Location as Caller;
 use std::sync::Arc;
 
-use super::choice::{Factors, ShapeChoices, choose, waves_for};
 use super::sums::sums_of;
 use super::{Tile, Waves};
+use crate::choice::{MatrixProduct, ProductChoice, choose};
 use crate::prelude::*;
 
 /// Waves of a kernel for any shape.
 const DEFAULT_WAVES: Waves = Waves::new(2, 2);
+
+/// Tile, waves and schedule of a product.
+#[derive(Clone)]
+struct ShapeChoices {
+    tile: Tile,
+    waves: Waves,
+    schedule: Schedule,
+}
 
 /// How A and B lie in memory.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug, Default)]
@@ -83,6 +91,8 @@ pub struct Gemm {
     tile: Option<(Tile, &'static Caller<'static>)>,
     waves: Option<(Waves, &'static Caller<'static>)>,
     schedule: Option<Schedule>,
+    /// The chip that the choices for the shape are for.
+    chip: Target,
     output: Option<DType>,
     /// Whether the sums have been multiplied by scales, which makes them f32.
     scaled: bool,
@@ -128,6 +138,7 @@ impl Gemm {
             tile: None,
             waves: None,
             schedule: None,
+            chip: Target::USUAL,
             output: None,
             scaled: false,
             batch: None,
@@ -151,6 +162,25 @@ impl Gemm {
     #[track_caller]
     pub fn tile(mut self, m: u32, n: u32, k: u32) -> Gemm {
         self.tile = Some((Tile { m, n, k }, Caller::caller()));
+        self
+    }
+
+    /// Tile, waves and schedule, unless they are given, are those that time mode finds good on this chip
+    /// ([`Gemm::compile`] says so itself). Without it [`Gemm::kernel`] and [`Gemm::options`] have those of an
+    /// MI300X, on any chip.
+    ///
+    /// # Example
+    /// ```
+    /// use groundswell::kernels::Gemm;
+    /// use groundswell::prelude::*;
+    ///
+    /// let gemm = Gemm::new(4096, 4096, 4096).chosen_for(Target::GFX950);
+    /// let executable = gemm.kernel()?.compile(&gemm.options(Target::GFX950))?;
+    /// # Ok::<(), Diagnostic>(())
+    /// ```
+    #[must_use]
+    pub fn chosen_for(mut self, chip: impl Into<TargetId>) -> Gemm {
+        self.chip = chip.into().target();
         self
     }
 
@@ -376,16 +406,22 @@ impl Gemm {
 
     /// Tile, waves and schedule: those that were given, and suitable ones for the rest.
     fn choice(&self) -> ShapeChoices {
-        let edge = self.matrix.edge();
         let chosen = match (self.size, self.tile) {
             (_, Some((tile, _))) => {
                 let schedule = self.size.map_or(Schedule::None, |_| Schedule::Prefetch);
-                let waves = self.size.map_or(DEFAULT_WAVES, |_| waves_for(tile, edge));
+                let waves = self.size.map_or(DEFAULT_WAVES, |_| waves_for(tile, self.matrix.edge()));
                 ShapeChoices { tile, waves, schedule }
             }
             (Some(size), None) => {
-                let factors = Factors { bytes: self.inputs.bytes(), turned: self.form.turned_factors() };
-                choose(size, self.batches.unwrap_or(1), factors, edge)
+                let product = MatrixProduct {
+                    size,
+                    batches: self.batches.unwrap_or(1),
+                    inputs: self.inputs,
+                    matrix: self.matrix,
+                    turned: self.form.turned_factors(),
+                };
+                let ProductChoice { tile: [m, n, k], waves, schedule } = choose(product, self.chip);
+                ShapeChoices { tile: Tile { m, n, k }, waves: Waves::new(waves[0], waves[1]), schedule }
             }
             (None, None) => ShapeChoices {
                 tile: Tile { m: 0, n: 0, k: 0 },
@@ -418,12 +454,15 @@ impl Gemm {
         options
     }
 
-    /// Compiles the kernel for its shape.
+    /// Compiles the kernel for its shape, with the tile, waves and schedule that suit the chip
+    /// ([`Gemm::chosen_for`]).
     ///
     /// # Errors
     /// Those of [`Gemm::kernel`], and of its compilation.
     pub fn compile(&self, target: impl Into<TargetId>) -> Result<Executable, Diagnostic> {
-        self.kernel()?.compile(&self.options(target))
+        let target = target.into();
+        let gemm = self.clone().chosen_for(target);
+        gemm.kernel()?.compile(&gemm.options(target))
     }
 
     /// Traces the kernel. It is the same for all shapes: its sizes and tiles are symbols ([`Gemm::options`]
@@ -526,6 +565,16 @@ impl Gemm {
             }
             None => w.memory_in(name, [rows, columns], &MemoryLayout::strides([leading]), space, dtype),
         }
+    }
+}
+
+/// Waves for a tile that the author chose: up to two along each side, as many as cover whole matrix
+/// instructions; a large one has up to four along N.
+fn waves_for(tile: Tile, edge: u32) -> Waves {
+    let along = |size: u32, most: u32| if size.is_multiple_of(most * edge) { most } else { 1 };
+    match u64::from(tile.m) * u64::from(tile.n) {
+        0..0x4000 => Waves::new(along(tile.m, 2), along(tile.n, 2)),
+        _ => Waves::new(along(tile.m, 2), along(tile.n, 4)),
     }
 }
 

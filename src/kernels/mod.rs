@@ -38,7 +38,6 @@ mod asked;
 mod block_float;
 mod block_scaled;
 mod chained_gemm;
-mod choice;
 mod conv2d;
 mod copy;
 mod depthwise;

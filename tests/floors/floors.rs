@@ -107,9 +107,10 @@ const FLOORS: &[(&str, &[&str])] = &[
             "spelling",
         ],
     ),
-    // Ready kernels are written as any author writes them; the other crates of the program see only what is
-    // public anyway.
-    ("kernels", &["prelude"]),
+    ("choice", &["codegen::target", "ir::layout", "ir::types", "passes"]),
+    // Ready kernels are written as any author writes them, with tiles that are chosen by shape; the other
+    // crates of the program see only what is public anyway.
+    ("kernels", &["choice", "prelude"]),
     ("cli", &[]),
     ("prelude", &[]),
 ];

@@ -92,11 +92,6 @@ impl Module {
         self.kernel(kernel)?.metadata.as_ref()
     }
 
-    /// The bytes of LDS that a kernel declares.
-    pub fn static_lds(&self, kernel: &str) -> Option<u32> {
-        Some(self.kernel(kernel)?.descriptor.group_segment_fixed_size)
-    }
-
     /// Puts a code object into memory.
     pub(super) fn load(memory: &mut DeviceMemory, target: TargetId, data: &[u8]) -> Result<Module, SimError> {
         let data = decompress_bundle(data).map_err(|error| SimError::Object(error.to_string()))?;
