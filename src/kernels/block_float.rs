@@ -86,6 +86,7 @@ fn trace(
             wave(m, block_m / i64::from(waves.m)),
             wave(n, block_n / i64::from(waves.n)),
             emulate(Bf16),
+            cached_order(),
         ]);
         w.mma_type(matrix);
         let a = w.memory("a", [m, k], Shared, inputs[0]);

@@ -55,6 +55,7 @@ fn trace(inputs: DType, waves: Waves) -> Result<Kernel, Diagnostic> {
             tile(k, block_k),
             wave(m, block_m / i64::from(waves.m)),
             wave(n, block_n / i64::from(waves.n)),
+            cached_order(),
         ]);
         w.mma_type(matrix);
         let a = w.memory("a", [m, k], Shared, inputs);

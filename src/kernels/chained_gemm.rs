@@ -58,6 +58,7 @@ fn trace(inputs: DType, waves: Waves) -> Result<Kernel, Diagnostic> {
             wave(m, block_m / i64::from(waves.m)),
             wave(n, block_n / i64::from(waves.n)),
             wave(k, wave_k),
+            cached_order(),
         ]);
         w.mma_type(matrix);
         let a = w.memory("a", [m, k], Global, inputs);

@@ -302,6 +302,7 @@ impl Conv2d {
                 wave(columns, block_n / i64::from(waves.n)),
                 // A symbol of every convolution, also where K says enough.
                 assume_at_least(hf, 1),
+                cached_order(),
             ]);
             w.distribute(self.groups.map(|_| workgroup(g, 1, 2)));
             w.mma_type(self.matrix);

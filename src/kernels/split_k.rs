@@ -131,6 +131,7 @@ fn trace(inputs: DType, waves: Waves, joining: PartSum) -> Result<Kernel, Diagno
             tile(part, block_k),
             wave(m, block_m / i64::from(waves.m)),
             wave(n, block_n / i64::from(waves.n)),
+            cached_order(),
         ]);
         w.mma_type(matrix);
         let a = w.memory("a", [m, k], Shared, inputs);
