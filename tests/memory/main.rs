@@ -6,5 +6,6 @@ mod bounds_check;
 mod mapped;
 mod memories;
 mod memory_order;
+mod plans;
 mod strides;
 mod values_at_coordinates;

@@ -1,24 +1,182 @@
-//! What is known of an access while its addresses are made, the plan of it, and what an expanded access takes
-//! of that. Accesses of global memory, of LDS and between them have one kind of plan, with coordinates that
-//! are expressions or without.
+//! The plan of an access, which is one for global memory, LDS and loads between them, for the identity and
+//! for coordinates that are expressions; what is known of an access while its plan is made; and what an
+//! expanded access takes of it.
+
+use std::borrow::Cow;
+use std::ops::Range;
 
 use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
 
 use super::AddressLayer;
-use crate::codegen::isa::Operand;
+use crate::codegen::isa::{Opcode, Operand};
 use crate::codegen::lower::emit::emitter::Scalar;
+use crate::codegen::machine::RegisterFile;
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::expr::Expr;
 use crate::ir::layout::{self, Dim, Layout, Source};
-use crate::ir::node::*;
 use crate::ir::types::AddressSpace;
 use crate::passes::facts::LdsBuffer;
+use crate::passes::layout::element_layouts::MAX_ACCESS_BYTES;
 
-/// The pieces of an access, in the order of replicas and registers.
-pub(crate) type InstructionPieces = SmallVec<[InstructionPiece; 16]>;
+/// Limits of the instructions of a space. Those of global memory count from a base in a descriptor, have a
+/// scalar offset, and do nothing at an offset outside. Those of LDS have an address alone, and lanes that are
+/// outside are switched off.
+#[derive(Copy, Clone, Debug)]
+pub(super) struct SpaceLimits {
+    /// Immediates are smaller.
+    pub(super) immediates: u32,
+    /// The most bytes that the place of an instruction has to be a multiple of.
+    pub(super) alignment: u32,
+}
 
-/// One instruction's part of an access.
+impl SpaceLimits {
+    /// Immediates of 12 bits (CDNA3 ISA guide, "Memory buffer instructions"). Accesses are aligned to dwords.
+    pub(super) const GLOBAL: SpaceLimits = SpaceLimits { immediates: 1 << 12, alignment: 4 };
+
+    /// Of a load straight into LDS: an immediate would move the place there as well (CDNA3 ISA guide, "Memory
+    /// buffer load to LDS").
+    pub(super) const INTO_LDS: SpaceLimits = SpaceLimits { immediates: 1, ..SpaceLimits::GLOBAL };
+
+    /// Immediates of 16 bits (CDNA3 ISA guide, "LDS instruction fields"). The widest accesses take many turns
+    /// if they are aligned to dwords alone.
+    pub(super) const LDS: SpaceLimits = SpaceLimits { immediates: 1 << 16, alignment: MAX_ACCESS_BYTES };
+
+    /// What of so many bytes the immediate takes, and what is left for an offset.
+    pub(super) fn immediate_and_rest(self, bytes: u32) -> [u32; 2] {
+        let immediate = bytes % self.immediates;
+        [immediate, bytes - immediate]
+    }
+}
+
+/// An access while its plan is made.
+pub(super) struct AccessFacts<'a> {
+    pub(super) node: Entity,
+    /// The memory or LDS buffer that its instructions address.
+    pub(super) memory: Entity,
+    pub(super) element_bytes: u32,
+    /// Bytes from one coordinate to the next along each dimension of that, without a swizzle.
+    pub(super) strides: SmallVec<[(Dim, Expr); 4]>,
+    /// The elements that instructions access.
+    pub(super) layout: Cow<'a, Layout>,
+    /// That LDS buffer.
+    pub(super) buffer: Option<&'a LdsBuffer>,
+    /// The LDS buffer that a load from global memory fills without registers.
+    pub(super) fills: Option<&'a LdsBuffer>,
+    pub(super) limits: SpaceLimits,
+}
+
+/// How the instructions of one logical access address.
+#[derive(Clone, Debug)]
+pub(super) struct AccessPlan {
+    /// The base: a buffer descriptor that offsets are counted from; none in LDS.
+    pub(super) descriptor: Option<Operand>,
+    /// True if the loops around bring the scalar offset to the iteration.
+    pub(super) advances: bool,
+    /// True if the coordinates are expressions.
+    pub(super) is_mapped: bool,
+    pub(super) width: AccessWidth,
+    /// Elements that a lane has of each replica.
+    pub(super) elements: u32,
+    /// One piece per replica and instruction, those of a replica side by side: where they are among all.
+    pub(super) pieces: Range<usize>,
+    /// The memory, and what the offsets depend on, if another access may take them.
+    pub(super) shared: Option<(Entity, OffsetFacts)>,
+    /// The places in LDS of the data, of a load that brings them there.
+    pub(super) fill: Option<LdsFill>,
+}
+
+/// The elements that one instruction accesses.
+#[derive(Copy, Clone, Debug)]
+pub(crate) struct AccessWidth {
+    /// Consecutive elements.
+    pub(crate) granule: u32,
+    /// So many of them side by side are one and the same element of the memory.
+    pub(crate) repeats: u32,
+}
+
+impl AccessWidth {
+    /// So many different elements.
+    pub(super) fn of(granule: u32) -> AccessWidth {
+        AccessWidth { granule, repeats: 1 }
+    }
+}
+
+/// One instruction's part of a plan: sum of base, lane offset, scalar offset and immediate, for the lanes in
+/// which the conditions hold.
+#[derive(Clone, Debug)]
+pub(super) struct PlannedPiece {
+    pub(super) lane: LaneOffset,
+    pub(super) scalar: ScalarOffset,
+    pub(super) immediate: u32,
+    pub(super) conditions: ElementConditions,
+}
+
+/// The part of an address that differs from lane to lane.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) enum LaneOffset {
+    /// All of it, or an offset outside where a condition that does not change fails.
+    Register(Operand),
+    /// The same without what changes in a loop, which is added.
+    Onto(Operand, Expr),
+    /// Zero, or an offset outside where such a condition fails; joined with the expression.
+    Joined(Operand, Expr),
+    /// Nothing is prepared.
+    Expression(Expr),
+}
+
+/// The part of an address that is the same in all lanes.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) enum ScalarOffset {
+    Register(Operand),
+    /// It depends on the iteration.
+    Expression(Expr),
+}
+
+impl PlannedPiece {
+    /// A piece without conditions of which all is in registers.
+    pub(super) fn in_registers(lane: Operand, scalar: Operand, immediate: u32) -> PlannedPiece {
+        let (lane, scalar) = (LaneOffset::Register(lane), ScalarOffset::Register(scalar));
+        PlannedPiece { lane, scalar, immediate, conditions: SmallVec::new() }
+    }
+
+    /// A piece without conditions that nothing is prepared of.
+    pub(super) fn of_expressions(lane: Expr, scalar: Expr, immediate: u32) -> PlannedPiece {
+        let (lane, scalar) = (LaneOffset::Expression(lane), ScalarOffset::Expression(scalar));
+        PlannedPiece { lane, scalar, immediate, conditions: SmallVec::new() }
+    }
+}
+
+/// Conditions of an element: `0 <= a < b` has to hold of each pair.
+pub(super) type ElementConditions = SmallVec<[(Expr, Expr); 2]>;
+
+/// The places in LDS of the data of one logical load.
+#[derive(Clone, Debug)]
+pub(super) struct LdsFill {
+    /// The part that depends on the wave, in bytes.
+    pub(super) wave: Scalar,
+    /// The part of the buffer and each replica, in bytes.
+    pub(super) places: SmallVec<[u32; 16]>,
+}
+
+/// Dependences of the offsets of an access beside its layout and its memory.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub(super) struct OffsetFacts {
+    /// Dimensions masked by selecting an outside offset.
+    pub(super) selected: SmallVec<[Dim; 4]>,
+    /// True if an enclosing loop advances the scalar offset.
+    pub(super) advances: bool,
+    /// True if nothing else may be added to the scalar offset.
+    pub(super) vector_only: bool,
+    /// Consecutive elements per instruction.
+    pub(super) granule: u32,
+    /// Of lanes and waves that hold the same elements only the first takes part, as in stores.
+    pub(super) first_copy_only: bool,
+    /// The loops around it: axis, whether it runs at most once, first tile.
+    pub(super) loops: SmallVec<[(Dim, bool, Scalar); 2]>,
+}
+
+/// One instruction's addresses at a point of the code.
 #[derive(Copy, Clone, Debug)]
 pub(crate) struct InstructionPiece {
     /// The part that differs from lane to lane: an offset from the descriptor's base, or an address in LDS.
@@ -31,112 +189,14 @@ pub(crate) struct InstructionPiece {
     pub(crate) mask: Option<Operand>,
 }
 
-/// How the pieces of one logical access are addressed.
-#[derive(Clone, Debug)]
-pub(super) struct AccessPlan {
-    /// The buffer descriptor that offsets are counted from; none in LDS.
-    pub(super) descriptor: Option<Operand>,
-    /// True if the loops around bring the scalar offset to the iteration.
-    pub(super) advances: bool,
-    /// Consecutive elements per instruction.
-    pub(super) granule: u32,
-    /// Elements that a lane has of each replica.
-    pub(super) elements: u32,
-    /// So many of them side by side are one and the same element of the memory.
-    pub(super) repeats: u32,
-    /// One per replica and piece; the pieces of a replica are adjacent.
-    pub(super) pieces: PlannedPieces,
-    /// The memory, and what the offsets depend on, if another access may take them.
-    pub(super) shared: Option<(Entity, OffsetFacts)>,
-    /// The places in LDS of the data, of a load that brings them there.
-    pub(super) fill: Option<LdsFill>,
-}
-
-impl AccessPlan {
-    /// A plan of an access of the elements of a layout that no loop advances.
-    pub(super) fn new(
-        descriptor: Option<Operand>,
-        layout: &Layout,
-        granule: u32,
-        pieces: PlannedPieces,
-    ) -> AccessPlan {
-        let elements = layout.extent(Source::Register);
-        AccessPlan {
-            descriptor,
-            advances: false,
-            granule,
-            elements,
-            repeats: 1,
-            pieces,
-            shared: None,
-            fill: None,
-        }
-    }
-}
-
-/// The pieces of a plan.
-#[derive(Clone, Debug)]
-#[expect(clippy::large_enum_variant, reason = "most plans are of tiles, and these allocate nothing")]
-pub(super) enum PlannedPieces {
-    /// Those of tiles: all but what the iteration adds is in registers.
-    Tile(InstructionPieces),
-    /// Those at coordinates that are expressions.
-    Mapped(Vec<MappedPiece>),
-}
-
-/// ElementConditions of an element: `0 <= a < b` has to hold of each pair.
-pub(super) type ElementConditions = SmallVec<[(Expr, Expr); 4]>;
-
-/// One instruction's part of an access.
-#[derive(Clone, Debug)]
-pub(super) struct MappedPiece {
-    /// The part of the address that differs from lane to lane.
-    pub(super) vector: Expr,
-    /// The part that depends on the iteration alone.
-    pub(super) scalar: Expr,
-    pub(super) immediate: u32,
-    pub(super) conditions: ElementConditions,
-    /// The part that is prepared in front of a loop.
-    pub(super) kept: KeptOffset,
-}
-
-/// The part of an offset that a loop finds in a register.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(super) enum KeptOffset {
-    Nothing,
-    /// The vector part, or an offset outside where a condition that does not change fails.
-    Offset(Operand),
-    /// What of the vector part does not change, or an offset outside where such a condition fails; what
-    /// changes is added.
-    Base(Operand),
-    /// Zero, or an offset outside where such a condition fails.
-    Poison(Operand),
-}
-
-impl MappedPiece {
-    /// A piece that nothing is prepared of, without conditions.
-    pub(super) fn new(vector: Expr, scalar: Expr, immediate: u32) -> MappedPiece {
-        MappedPiece { vector, scalar, immediate, conditions: SmallVec::new(), kept: KeptOffset::Nothing }
-    }
-}
-
-/// The places in LDS of the data of one logical load.
-#[derive(Clone, Debug)]
-pub(super) struct LdsFill {
-    /// The part that depends on the wave, in bytes.
-    pub(super) wave: Scalar,
-    /// The part of the buffer and each replica, in bytes.
-    pub(super) places: SmallVec<[u32; 16]>,
-}
+/// The pieces of an access, in the order of replicas and registers.
+pub(crate) type InstructionPieces = SmallVec<[InstructionPiece; 16]>;
 
 /// An expanded access with its addresses.
 pub(crate) struct AddressedAccess {
     /// The buffer descriptor; none in LDS.
     pub(crate) descriptor: Option<Operand>,
-    /// Consecutive elements per instruction.
-    pub(crate) granule: u32,
-    /// So many of them side by side are one and the same element of the memory.
-    pub(crate) repeats: u32,
+    pub(crate) width: AccessWidth,
     pub(crate) pieces: InstructionPieces,
 }
 
@@ -162,52 +222,23 @@ pub(super) fn instruction_places(layout: &Layout, granule: u32) -> impl Iterator
     (0..layout.extent(Source::Replica)).flat_map(of_replica)
 }
 
-/// Facts of an access to global memory while its plan is made.
-pub(super) struct AccessFacts<'a> {
-    pub(super) layout: &'a Layout,
-    pub(super) memory: Entity,
-    pub(super) dims: Dims,
-    pub(super) element_bytes: u32,
-    /// First dimension that lanes or loops spread over; the descriptor ends it.
-    pub(super) row: Option<Dim>,
-    /// The LDS buffer that it fills without registers.
-    pub(super) fills: Option<&'a LdsBuffer>,
-    pub(super) offsets: OffsetFacts,
-}
-
-/// Where the workgroup's tile lies in a memory and in all memories like it.
-#[derive(Copy, Clone, Debug)]
-pub(super) struct TilePlace {
-    pub(super) memory: Entity,
-    /// Bytes from the start of the memory.
-    pub(super) offset: [Scalar; 2],
-    /// Bytes to the end of the slice.
-    pub(super) records: Scalar,
-}
-
-/// What the offsets of an access depend on beside its layout and its memory.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct OffsetFacts {
-    /// Dimensions masked by selecting an outside offset.
-    pub(super) selected: SmallVec<[Dim; 4]>,
-    /// True if an enclosing loop advances the scalar offset.
-    pub(super) advances: bool,
-    /// True if nothing else may be added to the scalar offset.
-    pub(super) vector_only: bool,
-    /// Consecutive elements per instruction.
-    pub(super) granule: u32,
-    /// Of lanes and waves that hold the same elements only the first takes part, as in stores.
-    pub(super) first_copy_only: bool,
-    /// The loops around it: axis, whether it runs at most once, first tile.
-    pub(super) loops: SmallVec<[(Dim, bool, Scalar); 2]>,
-}
-
-/// Coordinates that lane and wave give, along each dimension; `None` where they are zero.
-pub(crate) type Coordinates = SmallVec<[(Dim, Option<Operand>); 4]>;
-
 impl AddressLayer<'_> {
     /// The plan of a logical access.
     pub(super) fn plan_of(&self, logical: Entity) -> Result<&AccessPlan, Diagnostic> {
         self.plans.get(logical).ok_or_else(|| Diagnostic::bug("an access without a plan"))
+    }
+
+    /// `address + place`, computed once, in a register like that of the address.
+    pub(crate) fn moved_address(&mut self, address: Operand, place: Scalar) -> Operand {
+        if let Some(known) = self.moved_addresses.iter().find(|m| (m.0, m.1) == (address, place)) {
+            return known.2;
+        }
+        let (moved, add) = match self.emitter.file(address) {
+            RegisterFile::Sgpr => (self.emitter.sgpr(1), Opcode::SAddU32),
+            RegisterFile::Vgpr | RegisterFile::Agpr => (self.emitter.vgpr(1), Opcode::VAddU32),
+        };
+        self.emitter.with(add, moved, &[place, Scalar::Reg(address)]);
+        self.moved_addresses.push((address, place, moved));
+        moved
     }
 }

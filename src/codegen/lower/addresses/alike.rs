@@ -2,11 +2,14 @@
 //! pieces of an access. Two memories are alike if they have the same dimensions and element size and no
 //! strides of their own, so that the same element is equally far from the start of both.
 
+use std::ops::Range;
+
 use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
 
 use super::AddressLayer;
-use super::access::{AccessFacts, InstructionPiece, InstructionPieces, PlannedPieces, TilePlace};
+use super::access::{AccessFacts, LaneOffset, OffsetFacts, PlannedPiece};
+use crate::codegen::lower::emit::emitter::Scalar;
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::layout::{Layout, Source};
 use crate::ir::memory_layout::Strides;
@@ -15,6 +18,16 @@ use crate::ir::node::*;
 /// The most registers of offsets that are kept for another access. Where each piece has a mask of its own
 /// there are many, and making them again costs less than the registers would.
 const MOST_OFFSETS: usize = 2;
+
+/// Where the workgroup's tile lies in a memory and in all memories like it.
+#[derive(Copy, Clone, Debug)]
+pub(super) struct TilePlace {
+    pub(super) memory: Entity,
+    /// Bytes from the start of the memory.
+    pub(super) offset: [Scalar; 2],
+    /// Bytes to the end of the slice.
+    pub(super) records: Scalar,
+}
 
 impl AddressLayer<'_> {
     fn are_alike(&self, a: Entity, b: Entity) -> Result<bool, Diagnostic> {
@@ -37,19 +50,21 @@ impl AddressLayer<'_> {
     }
 
     /// The pieces of another access with the same offsets, if one is valid at this point.
-    pub(super) fn known_pieces(&self, access: &AccessFacts) -> Result<Option<InstructionPieces>, Diagnostic> {
-        if access.fills.is_some() {
+    pub(super) fn known_pieces(
+        &self,
+        facts: &AccessFacts,
+        offsets: &OffsetFacts,
+    ) -> Result<Option<Range<usize>>, Diagnostic> {
+        if facts.buffer.is_some() || facts.fills.is_some() {
             return Ok(None);
         }
         for (node, plan) in self.plans.iter() {
-            let (Some((memory, known)), PlannedPieces::Tile(pieces)) = (&plan.shared, &plan.pieces) else {
-                continue;
-            };
-            let same = *known == access.offsets
-                && self.are_alike(*memory, access.memory)?
-                && self.get::<Placement>(node)?.0 == *access.layout;
+            let Some((memory, known)) = &plan.shared else { continue };
+            let same = known == offsets
+                && self.are_alike(*memory, facts.memory)?
+                && self.get::<Placement>(node)?.0 == *facts.layout;
             if same {
-                return Ok(Some(pieces.clone()));
+                return Ok(Some(plan.pieces.clone()));
             }
         }
         Ok(None)
@@ -57,13 +72,13 @@ impl AddressLayer<'_> {
 }
 
 /// Whether other accesses may take the offsets of these pieces.
-pub(super) fn may_be_shared(pieces: &[InstructionPiece]) -> bool {
-    let mut offsets: SmallVec<[_; MOST_OFFSETS]> = SmallVec::new();
+pub(super) fn may_be_shared(pieces: &[PlannedPiece]) -> bool {
+    let mut lanes: SmallVec<[LaneOffset; MOST_OFFSETS]> = SmallVec::new();
     pieces.iter().all(|piece| {
-        if !offsets.contains(&piece.offset) {
-            offsets.push(piece.offset);
+        if !lanes.contains(&piece.lane) {
+            lanes.push(piece.lane);
         }
-        offsets.len() <= MOST_OFFSETS
+        lanes.len() <= MOST_OFFSETS
     })
 }
 

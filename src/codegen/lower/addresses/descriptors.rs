@@ -9,7 +9,8 @@ use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
 
 use super::AddressLayer;
-use super::access::TilePlace;
+use super::access::AccessFacts;
+use super::alike::TilePlace;
 use crate::codegen::isa::{Inst, Opcode, Operand};
 use crate::codegen::lower::emit::emitter::Scalar;
 use crate::codegen::lower::values::dependence::HeldValue;
@@ -46,31 +47,42 @@ impl AddressLayer<'_> {
         dims.iter().copied().find(|d| !uniform(d))
     }
 
-    /// The descriptor of a memory: from the first element of the workgroup's tile to the end of the tensor or
-    /// batch slice.
-    pub(super) fn descriptor(&mut self, memory: Entity) -> Result<Operand, Diagnostic> {
-        if let Some(known) = self.known_descriptor(memory, DescriptorBase::Tile) {
-            return Ok(known);
+    /// The descriptor of a memory with a base. That of a tile ends with the tensor or batch slice.
+    pub(super) fn descriptor(&mut self, memory: Entity, base: DescriptorBase) -> Result<Operand, Diagnostic> {
+        let known = self.descriptors.iter().find(|known| (known.0, known.1) == (memory, base));
+        if let Some(known) = known {
+            return Ok(known.2);
         }
         let pointer = self.pointer(memory)?;
-        let dims = self.get::<ValueType>(memory)?.dims.clone();
-        let element_bytes = self.element_bytes(memory)?;
-        let TilePlace { offset, records, .. } = match self.known_tile_place(memory)? {
-            Some(known) => known,
-            None => self.tile_place(memory, &dims, element_bytes)?,
+        let [low, high] = [Scalar::Reg(pointer), Scalar::Reg(pointer.offset(1))];
+        let (descriptor, records) = match base {
+            DescriptorBase::Tile => {
+                let TilePlace { offset, records, .. } = self.tile_place(memory)?;
+                let descriptor = self.emitter.sgpr(4);
+                if offset == [Scalar::ZERO; 2] {
+                    self.emitter.op(Opcode::SMovB64, &[descriptor, pointer]);
+                } else {
+                    self.emitter.with(Opcode::SAddU32, descriptor, &[low, offset[0]]);
+                    self.emitter.with(Opcode::SAddcU32, descriptor.offset(1), &[high, offset[1]]);
+                }
+                (descriptor, records)
+            }
+            DescriptorBase::Moved { uniform, bias } => {
+                let mut sum = [low, high];
+                for (part, sign) in self.uniform_parts(uniform)? {
+                    sum = self.sum64(sum, part, sign);
+                }
+                sum = self.sum64(sum, [Scalar::Const(bias), Scalar::ZERO], Sign::Minus);
+                let descriptor = self.emitter.sgpr(4);
+                self.emitter.with(Opcode::SMovB32, descriptor, &[sum[0]]);
+                self.emitter.with(Opcode::SMovB32, descriptor.offset(1), &[sum[1]]);
+                (descriptor, Scalar::Const(i64::from(MAX_RECORDS)))
+            }
         };
-        let descriptor = self.emitter.sgpr(4);
-        let (low, high) = (pointer, pointer.offset(1));
-        if offset == [Scalar::ZERO; 2] {
-            self.emitter.op(Opcode::SMovB64, &[descriptor, pointer]);
-        } else {
-            self.emitter.with(Opcode::SAddU32, descriptor, &[Scalar::Reg(low), offset[0]]);
-            self.emitter.with(Opcode::SAddcU32, descriptor.offset(1), &[Scalar::Reg(high), offset[1]]);
-        }
         self.emitter.with(Opcode::SMovB32, descriptor.offset(2), &[records]);
         let word3 = Scalar::Const(i64::from(DESCRIPTOR_WORD3));
         self.emitter.with(Opcode::SMovB32, descriptor.offset(3), &[word3]);
-        self.descriptors.push((memory, DescriptorBase::Tile, descriptor));
+        self.descriptors.push((memory, base, descriptor));
         Ok(descriptor)
     }
 
@@ -80,19 +92,13 @@ impl AddressLayer<'_> {
         pointer.ok_or_else(|| Diagnostic::bug("a memory that is no argument"))
     }
 
-    /// The descriptor of a memory with that base, if it is valid at this point.
-    fn known_descriptor(&self, memory: Entity, base: DescriptorBase) -> Option<Operand> {
-        let known = self.descriptors.iter().find(|known| (known.0, known.1) == (memory, base));
-        known.map(|known| known.2)
-    }
-
     /// Where the workgroup's tile lies.
-    fn tile_place(
-        &mut self,
-        memory: Entity,
-        dims: &[Dim],
-        element_bytes: u32,
-    ) -> Result<TilePlace, Diagnostic> {
+    fn tile_place(&mut self, memory: Entity) -> Result<TilePlace, Diagnostic> {
+        if let Some(known) = self.known_tile_place(memory)? {
+            return Ok(known);
+        }
+        let dims = &self.get::<ValueType>(memory)?.dims;
+        let element_bytes = self.element_bytes(memory)?;
         let row = self.row_dim(dims);
         let mut offset = [Scalar::ZERO; 2];
         let mut inside = [Scalar::ZERO; 2];
@@ -132,50 +138,38 @@ impl AddressLayer<'_> {
         (axis, tile): (u32, u32),
         element_bytes: u32,
     ) -> Result<([Scalar; 2], Option<i64>), Diagnostic> {
-        let bytes = i64::from(element_bytes) * i64::from(tile);
+        let mut constant = i64::from(element_bytes) * i64::from(tile);
         let mut factors: SmallVec<[Scalar; 6]> = SmallVec::new();
         factors.push(Scalar::Reg(self.workgroup[axis as usize]));
-        let mut constant = bytes;
-        let mut known: SmallVec<[i64; 4]> = SmallVec::new();
-        let mut bound = Some(bytes);
         for inner in self.stride_factors(memory, dims, dim) {
             let size = self.kernel.geometry.dim(inner).size;
             match self.scalar(size)? {
-                Scalar::Const(value) => {
-                    constant = constant.saturating_mul(value);
-                    known.push(value);
-                }
-                register => {
-                    factors.push(register);
-                    bound = None;
-                }
+                Scalar::Const(value) => constant = constant.saturating_mul(value),
+                register => factors.push(register),
             }
         }
         // The whole extent of the dimension bounds the offset, when it is known.
-        let extent = self.kernel.geometry.dim(dim).static_size;
-        let largest = bound
-            .and(extent)
-            .map(|size| (constant / i64::from(tile)).saturating_mul(i64::from(size) + i64::from(tile)));
+        let extent = self.kernel.geometry.dim(dim).static_size.filter(|_| factors.len() == 1);
+        let largest =
+            extent.map(|size| (constant / i64::from(tile)).saturating_mul(i64::from(size) + i64::from(tile)));
         if largest.is_some_and(|l| l < 1 << 32) {
             let id = factors[0];
             return Ok(([self.emitter.mul(id, Scalar::Const(constant)), Scalar::ZERO], largest));
         }
-        // Factors have 32 bits: a larger constant is split.
-        if constant < 1 << 32 {
-            factors.push(Scalar::Const(constant));
-        } else {
-            factors.push(Scalar::Const(bytes));
-            let mut factor = 1;
-            for value in known {
-                if factor * value >= 1 << 32 {
-                    factors.push(Scalar::Const(factor));
-                    factor = 1;
-                }
-                factor *= value;
-            }
-            factors.push(Scalar::Const(factor));
+        Ok((self.multiple64(factors, constant.unsigned_abs()), largest))
+    }
+
+    /// So many times the product of factors of 32 bits.
+    fn multiple64(&mut self, mut factors: SmallVec<[Scalar; 6]>, times: u64) -> [Scalar; 2] {
+        factors.push(Scalar::Const((times & 0xffff_ffff) as i64));
+        let low = self.product64(&factors);
+        if times >> 32 == 0 {
+            return low;
         }
-        Ok((self.product64(&factors), largest))
+        factors.pop();
+        factors.push(Scalar::Const((times >> 32) as i64));
+        let [high, _] = self.product64(&factors);
+        self.sum64(low, [Scalar::ZERO, high], Sign::Plus)
     }
 
     /// Bytes from the workgroup's tile, which lies `inside` the slice, to the end of the slice: at most
@@ -249,40 +243,56 @@ impl AddressLayer<'_> {
         Ok(span)
     }
 
+    /// Offsets inside one descriptor must stay below 2^31: checked now, or at launch for dynamic sizes.
+    pub(super) fn check_reach_of_tile(&mut self, facts: &AccessFacts) -> Result<(), Diagnostic> {
+        let mut reach = self.arena.int(0);
+        for &(dim, stride) in &facts.strides {
+            let tile = facts.layout.tile_extent(dim);
+            let advances = self.loops.iter().any(|l| l.axis == self.kernel.geometry.loop_dim(dim));
+            if tile == 1 && !advances {
+                // Every lane is at the descriptor's base.
+                continue;
+            }
+            let mut extent = self.arena.int(i64::from(tile));
+            if advances {
+                let size = self.kernel.geometry.dim(dim).size;
+                extent = self.arena.add(extent, size).map_err(|e| self.too_large(&e))?;
+            }
+            let part = self.arena.mul(extent, stride).map_err(|e| self.too_large(&e))?;
+            reach = self.arena.add(reach, part).map_err(|e| self.too_large(&e))?;
+        }
+        let Some(bytes) = self.beyond_reach(facts.memory, reach, 0).map_err(|e| self.too_large(&e))? else {
+            return Ok(());
+        };
+        let text = format!("a workgroup's tile of this memory spans {bytes} bytes");
+        Err(Diagnostic::new(Kind::Limit, text)
+            .at(self.at(facts.node))
+            .help("tiles must lie within 2 GiB: use smaller tiles, or another order of dimensions"))
+    }
+
     /// Checks that a memory and the bytes in front of it have less than 2 GiB, now or at launch.
-    pub(super) fn reach_of_memory(
+    pub(super) fn check_reach_of_memory(
         &mut self,
-        node: Entity,
-        memory: Entity,
+        facts: &AccessFacts,
         before: i64,
     ) -> Result<(), Diagnostic> {
-        let dims = self.get::<ValueType>(memory)?.dims.clone();
-        let element_bytes = self.element_bytes(memory)?;
-        let mut reach = self.arena.int(i64::from(element_bytes));
+        let mut reach = self.arena.int(i64::from(facts.element_bytes));
         // All coordinates along the first dimension, of which none reaches into the next one.
-        let outermost = dims.first().copied();
-        let inner = outermost.map(|dim| self.stride_factors(memory, &dims, dim)).unwrap_or_default();
-        for dim in outermost.into_iter().chain(inner) {
-            let size = self.kernel.geometry.dim(dim).size;
-            reach = self.arena.mul(reach, size).map_err(|e| self.unmappable(e))?;
+        if let Some(&(outermost, stride)) = facts.strides.first() {
+            let size = self.kernel.geometry.dim(outermost).size;
+            reach = self.arena.mul(stride, size).map_err(|e| self.unmappable(e))?;
         }
-        let beyond = self.beyond_reach(memory, reach, before).map_err(|e| self.unmappable(e))?;
-        beyond.map_or(Ok(()), |bytes| {
-            let text = format!("a memory of {bytes} bytes is accessed at coordinates that are far apart");
-            Err(Diagnostic::new(Kind::Limit, text)
-                .at(self.at(node))
-                .help("such memories have less than 2 GiB: make several of it"))
-        })
+        let beyond = self.beyond_reach(facts.memory, reach, before).map_err(|e| self.unmappable(e))?;
+        let Some(bytes) = beyond else { return Ok(()) };
+        let text = format!("a memory of {bytes} bytes is accessed at coordinates that are far apart");
+        Err(Diagnostic::new(Kind::Limit, text)
+            .at(self.at(facts.node))
+            .help("such memories have less than 2 GiB: make several of it"))
     }
 
     /// The bytes of a reach in a memory, if they are, with those in front, more than a descriptor spans. What
     /// depends on open sizes is noted, to be checked at launch.
-    pub(super) fn beyond_reach(
-        &mut self,
-        memory: Entity,
-        reach: Expr,
-        before: i64,
-    ) -> Result<Option<i64>, ExprError> {
+    fn beyond_reach(&mut self, memory: Entity, reach: Expr, before: i64) -> Result<Option<i64>, ExprError> {
         if let Some(bytes) = self.arena.as_integer(reach) {
             return Ok(Some(bytes).filter(|bytes| bytes.saturating_add(before) > i64::from(MAX_RECORDS)));
         }
@@ -292,39 +302,6 @@ impl AddressLayer<'_> {
             self.emitter.out.reaches.push((memory, reach));
         }
         Ok(None)
-    }
-
-    /// A descriptor whose base is `uniform - bias` bytes after the beginning of a memory.
-    pub(super) fn mapped_descriptor(
-        &mut self,
-        memory: Entity,
-        uniform: Expr,
-        bias: i64,
-    ) -> Result<Operand, Diagnostic> {
-        let of_base = DescriptorBase::Moved { uniform, bias };
-        if let Some(known) = self.known_descriptor(memory, of_base) {
-            return Ok(known);
-        }
-        let pointer = self.pointer(memory)?;
-        let mut base = [Scalar::Reg(pointer), Scalar::Reg(pointer.offset(1))];
-        for (part, sign) in self.uniform_parts(uniform)? {
-            base = self.sum64(base, part, sign);
-        }
-        if bias != 0 {
-            base = self.sum64(base, [Scalar::Const(bias), Scalar::ZERO], Sign::Minus);
-        }
-        let descriptor = self.emitter.sgpr(4);
-        let words = [
-            base[0],
-            base[1],
-            Scalar::Const(i64::from(MAX_RECORDS)),
-            Scalar::Const(i64::from(DESCRIPTOR_WORD3)),
-        ];
-        for (at, word) in (0..).zip(words) {
-            self.emitter.with(Opcode::SMovB32, descriptor.offset(at), &[word]);
-        }
-        self.descriptors.push((memory, of_base, descriptor));
-        Ok(descriptor)
     }
 
     /// Numbers of 64 bits, with their signs, whose sum a uniform expression is.
@@ -349,15 +326,7 @@ impl AddressLayer<'_> {
                 };
                 all.push(value);
             }
-            // Factors have 32 bits.
-            all.push(Scalar::Const((magnitude & 0xffff_ffff) as i64));
-            let mut product = self.product64(&all);
-            if magnitude >> 32 != 0 {
-                all.pop();
-                all.push(Scalar::Const((magnitude >> 32) as i64));
-                let [high, _] = self.product64(&all);
-                product = self.sum64(product, [Scalar::ZERO, high], Sign::Plus);
-            }
+            let product = self.multiple64(all, magnitude);
             let sign = if *coefficient.numer() < 0 { Sign::Minus } else { Sign::Plus };
             parts.push((product, sign));
         }

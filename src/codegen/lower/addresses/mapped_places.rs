@@ -5,73 +5,58 @@ use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
 
 use super::AddressLayer;
-use super::access::ElementConditions;
+use super::access::{AccessFacts, ElementConditions};
 use crate::codegen::lower::values::dependence::PlaceSymbol;
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::expr::{Expr, ExprError, SymExpr, Symbol};
 use crate::ir::layout::{Dim, Layout, Mode, Source};
 use crate::ir::mapping::{Mapping, OPERAND_RANGE, coordinate_along, operand_symbol};
 use crate::ir::node::*;
-use crate::passes::facts::{Bounds, LdsBuffer};
-use crate::passes::layout::element_layouts::MAX_ACCESS_BYTES;
+use crate::passes::facts::Bounds;
 
 /// Dimensions, each with the symbol of the coordinate along it, and that coordinate.
 pub(super) type ValueCoordinates = SmallVec<[(Dim, Symbol, Expr); 4]>;
 
 /// A mapped access as expressions.
-pub(super) struct MappedExpressions {
-    pub(super) element_bytes: u32,
-    /// The most bytes that the place of an instruction has to be a multiple of.
-    pub(super) most_aligned: u32,
-    pub(super) layout: Layout,
+pub(super) struct MappedExpressions<'a> {
+    pub(super) facts: AccessFacts<'a>,
     /// Dimensions of the value; the symbol of the coordinate along each, and that coordinate in terms of
     /// lanes, waves, workgroups and iterations, without what register and replica add. Of an access of LDS
     /// also the coordinates inside the workgroup's tile.
     pub(super) dims: ValueCoordinates,
     /// The address in bytes over these symbols.
     pub(super) address: Expr,
-    /// ElementConditions over them.
+    /// Conditions over them.
     pub(super) conditions: ElementConditions,
     /// Layouts of the operands of the mapping.
     pub(super) operands: SmallVec<[Layout; 2]>,
 }
 
-impl MappedExpressions {
+impl MappedExpressions<'_> {
     /// The elements that a lane has side by side, and could move at once, of at most `widest`.
     pub(super) fn widest_run(&self, widest: u32) -> u32 {
-        let runs = self.dims.iter().map(|d| self.layout.contiguous_run(d.0));
+        let runs = self.dims.iter().map(|d| self.facts.layout.contiguous_run(d.0));
         runs.max().unwrap_or(1).min(widest)
     }
 }
 
-impl AddressLayer<'_> {
+impl<'a> AddressLayer<'a> {
     /// A mapped access as expressions.
     pub(super) fn mapped_access(
         &mut self,
-        node: Entity,
-        memory: Entity,
-    ) -> Result<MappedExpressions, Diagnostic> {
+        facts: AccessFacts<'a>,
+    ) -> Result<MappedExpressions<'a>, Diagnostic> {
+        let (node, op) = (facts.node, *self.get::<Op>(facts.node)?);
         let operands = &self.get::<Operands>(node)?.0;
-        let op = *self.get::<Op>(node)?;
         let typed = if op.is_write() { operands.first().copied().unwrap_or(node) } else { node };
         let others = &operands[op.values_in_front()..operands.len() - 1];
-        let layout = self.get::<Placement>(node)?.0.clone();
         let value_dims = &self.get::<ValueType>(typed)?.dims;
         let held = self.operand_layouts(others).map_err(|e| self.unmappable(e))?;
-        let dims = self.value_coordinates(&layout, value_dims).map_err(|e| self.unmappable(e))?;
-        // LDS wants more than dwords of its widest accesses: those that are not aligned take many turns.
-        let in_lds = self.kernel.world.get::<LdsBuffer>(memory).is_some();
-        let mut access = MappedExpressions {
-            element_bytes: self.element_bytes(memory)?,
-            most_aligned: if in_lds { MAX_ACCESS_BYTES } else { 4 },
-            layout,
-            dims,
-            address: Expr::ZERO,
-            conditions: SmallVec::new(),
-            operands: held,
-        };
-        let coordinates = self.add_address(node, memory, &mut access)?;
-        self.add_conditions(node, memory, &coordinates, &mut access).map_err(|e| self.unmappable(e))?;
+        let dims = self.value_coordinates(&facts.layout, value_dims).map_err(|e| self.unmappable(e))?;
+        let (address, conditions) = (Expr::ZERO, SmallVec::new());
+        let mut access = MappedExpressions { facts, dims, address, conditions, operands: held };
+        let coordinates = self.add_address(&mut access)?;
+        self.add_conditions(&coordinates, &mut access).map_err(|e| self.unmappable(e))?;
         Ok(access)
     }
 
@@ -96,29 +81,20 @@ impl AddressLayer<'_> {
     }
 
     /// Gives an access its address; returns the coordinates in the memory.
-    fn add_address(
-        &mut self,
-        node: Entity,
-        memory: Entity,
-        access: &mut MappedExpressions,
-    ) -> Result<SmallVec<[Expr; 4]>, Diagnostic> {
-        let mapping = self.get::<Mapping>(node)?;
-        let memory_dims = &self.get::<ValueType>(memory)?.dims;
-        let buffer = self.kernel.world.get::<LdsBuffer>(memory);
+    fn add_address(&mut self, access: &mut MappedExpressions) -> Result<SmallVec<[Expr; 4]>, Diagnostic> {
+        let mapping = self.get::<Mapping>(access.facts.node)?;
         let geometry = self.kernel.geometry;
         let named = mapping.over(geometry, access.dims.iter().map(|known| (known.0, known.1)));
         let mut coordinates = SmallVec::new();
-        for ((coordinate, &dim), written) in named.0.iter().zip(memory_dims).zip(&mapping.0) {
+        for (number, (coordinate, written)) in named.0.iter().zip(&mapping.0).enumerate() {
+            let Some(&(dim, stride)) = access.facts.strides.get(number) else { continue };
             let coordinate = coordinate.intern(self.arena).map_err(|e| self.unmappable(e))?;
             coordinates.push(coordinate);
-            let (place, stride) = match buffer {
-                None => (coordinate, self.stride_bytes(memory, memory_dims, dim, access.element_bytes)?),
-                Some(buffer) => {
-                    let within = self.within_tile(&access.layout, dim, written, &mut access.dims);
-                    let within = within.map_err(|e| self.unmappable(e))?;
-                    (within.unwrap_or(coordinate), self.arena.int(buffer.stride(dim).into()))
-                }
-            };
+            let mut place = coordinate;
+            if access.facts.buffer.is_some() {
+                let within = self.within_tile(&access.facts.layout, dim, written, &mut access.dims);
+                place = within.map_err(|e| self.unmappable(e))?.unwrap_or(coordinate);
+            }
             let part = self.arena.mul(place, stride).map_err(|e| self.unmappable(e))?;
             access.address = self.arena.add(access.address, part).map_err(|e| self.unmappable(e))?;
         }
@@ -128,11 +104,10 @@ impl AddressLayer<'_> {
     /// Gives an access, of a memory at these coordinates, what has to hold of its elements.
     fn add_conditions(
         &mut self,
-        node: Entity,
-        memory: Entity,
         coordinates: &[Expr],
         access: &mut MappedExpressions,
     ) -> Result<(), ExprError> {
+        let node = access.facts.node;
         let world = self.kernel.world;
         let op = |node: Entity| world.get::<Op>(node).copied();
         let is_update = |op: Option<Op>| op.is_some_and(Op::updates);
@@ -141,18 +116,16 @@ impl AddressLayer<'_> {
         let of_update = op(node).is_some_and(Op::stores) && written.is_some_and(|value| is_update(op(value)));
         if of_update || is_update(op(node)) {
             let copies = |mode: &Mode| mode.dim.is_none().then_some(1);
-            let parts = self.digits_of(&access.layout, &copies)?;
+            let parts = self.digits_of(&access.facts.layout, &copies)?;
             let copy = self.sum(parts)?;
             access.conditions.push((copy, self.arena.int(1)));
         }
-        let (Some(bounds), Some(ty)) = (world.get::<Bounds>(node), world.get::<ValueType>(memory)) else {
-            return Ok(());
-        };
+        let Some(bounds) = world.get::<Bounds>(node) else { return Ok(()) };
         let geometry = self.kernel.geometry;
         for &(dim, symbol, _) in access.dims.iter().filter(|d| bounds.masks.contains(&d.0)) {
             access.conditions.push((self.arena.symbol(symbol), geometry.dim(dim).size));
         }
-        for (&coordinate, &dim) in coordinates.iter().zip(&ty.dims) {
+        for (&coordinate, &(dim, _)) in coordinates.iter().zip(&access.facts.strides) {
             if bounds.outside.contains(&dim) {
                 access.conditions.push((coordinate, geometry.dim(dim).size));
             }

@@ -5,10 +5,10 @@
 //! immediate, and the rest into the vector offset. In LDS there are a register and an immediate.
 
 use super::AddressLayer;
-use super::access::MappedPiece;
-use super::global::IMMEDIATE_BYTES;
+use super::access::{PlannedPiece, SpaceLimits};
 use crate::codegen::lower::values::dependence::DependenceClass;
 use crate::ir::expr::{Expr, ExprArena, ExprError};
+use crate::passes::facts::LdsBuffer;
 use crate::passes::layout::element_layouts::MAX_ACCESS_BYTES;
 
 /// The farthest that the base of a descriptor moves so that offsets are not negative.
@@ -21,23 +21,35 @@ pub(super) struct Split {
     /// By how much the base is moved down so that no offset is negative.
     pub(super) bias: i64,
     /// The pieces, without conditions.
-    pub(super) pieces: Vec<MappedPiece>,
+    pub(super) pieces: Vec<PlannedPiece>,
     /// The largest offset, if it is known.
     pub(super) top: Option<i64>,
 }
 
 impl Split {
     /// Offsets from the beginning of the memory: not negative wherever the element is inside.
-    pub(super) fn flat(addresses: &[Expr]) -> Split {
-        let pieces = addresses.iter().map(|&address| MappedPiece::new(address, Expr::ZERO, 0)).collect();
-        Split { uniform: Expr::ZERO, bias: 0, pieces, top: None }
+    fn flat(addresses: &[Expr]) -> Split {
+        let pieces = addresses.iter().map(|&address| PlannedPiece::of_expressions(address, Expr::ZERO, 0));
+        Split { uniform: Expr::ZERO, bias: 0, pieces: pieces.collect(), top: None }
     }
 }
 
 impl AddressLayer<'_> {
+    /// The addresses taken apart: those of global memory, or of an LDS buffer.
+    pub(super) fn split(
+        &mut self,
+        addresses: &[Expr],
+        buffer: Option<&LdsBuffer>,
+    ) -> Result<Split, ExprError> {
+        match buffer {
+            Some(buffer) => self.split_in_lds(addresses, buffer),
+            None => Ok(self.shortest_split(addresses)?.unwrap_or_else(|| Split::flat(addresses))),
+        }
+    }
+
     /// Of the two forms of the addresses, with and without remainders, the one that divides less and can be
     /// taken apart.
-    pub(super) fn shortest_split(&mut self, addresses: &[Expr]) -> Result<Option<Split>, ExprError> {
+    fn shortest_split(&mut self, addresses: &[Expr]) -> Result<Option<Split>, ExprError> {
         let cost = |arena: &ExprArena, e: Option<&Expr>| e.map_or(0, |&e| arena.division_cost(e));
         let before = cost(self.arena, addresses.first());
         if before > 0 {
@@ -45,17 +57,17 @@ impl AddressLayer<'_> {
             // An expression that gets too large stays as it is.
             if let Ok(shorter) = shorter.collect::<Result<Vec<Expr>, ExprError>>()
                 && cost(self.arena, shorter.first()) < before
-                && let Some(split) = self.split(&shorter)?
+                && let Some(split) = self.split_in_memory(&shorter)?
             {
                 return Ok(Some(split));
             }
         }
-        self.split(addresses)
+        self.split_in_memory(addresses)
     }
 
     /// Offsets from what all lanes have in common in the first address. `None` if it is not certain that
     /// offsets are not negative.
-    fn split(&mut self, addresses: &[Expr]) -> Result<Option<Split>, ExprError> {
+    fn split_in_memory(&mut self, addresses: &[Expr]) -> Result<Option<Split>, ExprError> {
         let first = addresses.first().copied().unwrap_or(Expr::ZERO);
         let [uniform, _] =
             self.partition(first, |class| class == DependenceClass::default() && class.is_uniform())?;
@@ -65,16 +77,16 @@ impl AddressLayer<'_> {
         }
         let mut parts = Vec::with_capacity(addresses.len());
         let (mut lowest, mut least, mut most) = (0i64, 0i64, Some(0i64));
+        let mut known = None;
         for &address in addresses {
             let rest = self.arena.sub(address, uniform)?;
-            let constant = self.arena.constant(rest);
-            if *constant.denom() != 1 {
-                return Ok(None);
-            }
-            let constant = *constant.numer();
-            let whole = self.arena.int(constant);
-            let moving = self.arena.sub(rest, whole)?;
-            let [mut scalar, mut vector] = self.partition(moving, DependenceClass::is_uniform)?;
+            let Some((constant, moving)) = self.constant_and_rest(rest)? else { return Ok(None) };
+            // Pieces mostly differ by constants alone.
+            let [mut scalar, mut vector] = match known {
+                Some((same, parts)) if same == moving => parts,
+                _ => self.partition(moving, DependenceClass::is_uniform)?,
+            };
+            known = Some((moving, [scalar, vector]));
             if !self.arena.range(scalar).at_least(0) {
                 vector = moving;
                 scalar = Expr::ZERO;
@@ -96,7 +108,7 @@ impl AddressLayer<'_> {
         let mut pieces = Vec::with_capacity(parts.len());
         for (vector, scalar, constant) in parts {
             let constant = constant + of_constant;
-            let immediate = constant % i64::from(IMMEDIATE_BYTES);
+            let immediate = constant % i64::from(SpaceLimits::GLOBAL.immediates);
             let bias = self.arena.int(of_vector);
             let mut vector = self.arena.add(vector, bias)?;
             let far = self.arena.int(constant - immediate);
@@ -107,24 +119,37 @@ impl AddressLayer<'_> {
                 vector = self.arena.add(vector, far)?;
                 scalar
             };
-            pieces.push(MappedPiece::new(vector, scalar, immediate as u32));
+            pieces.push(PlannedPiece::of_expressions(vector, scalar, immediate as u32));
         }
         let bias = of_vector + of_constant;
         Ok(Some(Split { uniform, bias, pieces, top: most.map(|most| most + bias) }))
     }
 
-    /// What of an address in a buffer of so many bytes goes into a register, and what is added to it by the
-    /// instruction: a constant, if the rest is certainly not negative without it.
-    pub(super) fn split_lds(&mut self, address: Expr, bytes: u32) -> Result<(Expr, u32), ExprError> {
-        let constant = self.arena.constant(address);
-        let fits = *constant.denom() == 1 && (0..i64::from(bytes)).contains(constant.numer());
-        if fits {
-            let whole = self.arena.int(*constant.numer());
-            let rest = self.arena.sub(address, whole)?;
-            if self.arena.range(rest).at_least(0) {
-                return Ok((rest, *constant.numer() as u32));
-            }
+    /// A constant of an address goes into the immediate if the rest is certainly not negative without it.
+    fn split_in_lds(&mut self, addresses: &[Expr], buffer: &LdsBuffer) -> Result<Split, ExprError> {
+        let mut pieces = Vec::with_capacity(addresses.len());
+        for &address in addresses {
+            let (rest, constant) = match self.constant_and_rest(address)? {
+                Some((constant, rest))
+                    if (0..i64::from(buffer.bytes)).contains(&constant)
+                        && self.arena.range(rest).at_least(0) =>
+                {
+                    (rest, constant as u32)
+                }
+                _ => (address, 0),
+            };
+            pieces.push(PlannedPiece::of_expressions(rest, Expr::ZERO, buffer.offset + constant));
         }
-        Ok((address, 0))
+        Ok(Split { uniform: Expr::ZERO, bias: 0, pieces, top: None })
+    }
+
+    /// The constant of a sum, if it is an integer, and what else is added.
+    fn constant_and_rest(&mut self, e: Expr) -> Result<Option<(i64, Expr)>, ExprError> {
+        let constant = self.arena.constant(e);
+        if *constant.denom() != 1 {
+            return Ok(None);
+        }
+        let whole = self.arena.int(*constant.numer());
+        Ok(Some((*constant.numer(), self.arena.sub(e, whole)?)))
     }
 }

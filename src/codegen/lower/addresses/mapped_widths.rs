@@ -7,7 +7,7 @@
 use smallvec::SmallVec;
 
 use super::AddressLayer;
-use super::access::{ElementConditions, instruction_places};
+use super::access::{AccessWidth, ElementConditions, instruction_places};
 use super::mapped_places::MappedExpressions;
 use crate::codegen::lower::values::dependence::PlaceSymbol;
 use crate::ir::expr::{Expr, ExprError, Symbol};
@@ -17,10 +17,7 @@ use crate::ir::reasons::Narrowness;
 
 /// The accesses of a width, and what keeps them from being wider.
 pub(super) struct Drafts {
-    /// Elements per instruction.
-    pub(super) granule: u32,
-    /// How many of them side by side are the same.
-    pub(super) repeats: u32,
+    pub(super) width: AccessWidth,
     /// The accesses of the instructions, one each.
     pub(super) pieces: Vec<MappedDraft>,
     pub(super) why: Option<Narrowness>,
@@ -32,31 +29,23 @@ pub(super) struct MappedDraft {
     pub(super) conditions: ElementConditions,
 }
 
-/// What one instruction accesses.
-#[derive(Copy, Clone, Debug)]
-struct AccessWidth {
-    /// Elements.
-    granule: u32,
-    /// How many of them side by side are the same.
-    repeats: u32,
-}
-
 impl AddressLayer<'_> {
     /// The widest instructions that the algebra allows, of at most `widest` elements.
     pub(super) fn drafts(&mut self, access: &MappedExpressions, widest: u32) -> Result<Drafts, ExprError> {
-        let layout = &access.layout;
+        let layout = &access.facts.layout;
         let along = access.dims.iter().find(|d| layout.contiguous_run(d.0) > 1);
         let run = along.map_or(1, |d| layout.contiguous_run(d.0));
         // If all that depends on the coordinate are multiples of more than an element, neighbours lie apart.
         let unit = along.and_then(|&(_, symbol, _)| self.arena.unit_along(access.address, symbol));
         let (mut granule, mut why) = match unit {
-            Some(unit) if i64::from(access.element_bytes) % unit != 0 => (1, Some(Narrowness::Apart)),
+            Some(unit) if i64::from(access.facts.element_bytes) % unit != 0 => (1, Some(Narrowness::Apart)),
             _ => ((1 << run.trailing_zeros()).min(widest), None),
         };
         let lanes = along.map(|d| d.0);
         loop {
-            match self.drafts_of(access, lanes, AccessWidth { granule, repeats: 1 })? {
-                Ok(pieces) => return Ok(Drafts { granule, repeats: 1, pieces, why }),
+            let width = AccessWidth::of(granule);
+            match self.drafts_of(access, lanes, width)? {
+                Ok(pieces) => return Ok(Drafts { width, pieces, why }),
                 Err(narrow) => (granule, why) = (granule / 2, Some(narrow)),
             }
         }
@@ -70,15 +59,15 @@ impl AddressLayer<'_> {
         widest: u32,
     ) -> Result<Option<Drafts>, ExprError> {
         // Wider elements fill registers of their own.
-        let along = access.dims.iter().find(|d| access.layout.contiguous_run(d.0) > 1).map(|d| d.0);
-        let Some(dim) = along.filter(|_| access.element_bytes < 4) else { return Ok(None) };
-        let mut granule = 1 << access.layout.contiguous_run(dim).min(widest).trailing_zeros();
+        let along = access.dims.iter().find(|d| access.facts.layout.contiguous_run(d.0) > 1).map(|d| d.0);
+        let Some(dim) = along.filter(|_| access.facts.element_bytes < 4) else { return Ok(None) };
+        let mut granule = 1 << access.facts.layout.contiguous_run(dim).min(widest).trailing_zeros();
         while granule > 1 {
             let mut repeats = 2;
             while repeats <= granule {
                 let width = AccessWidth { granule, repeats };
                 if let Ok(pieces) = self.drafts_of(access, Some(dim), width)? {
-                    return Ok(Some(Drafts { granule, repeats, pieces, why: None }));
+                    return Ok(Some(Drafts { width, pieces, why: None }));
                 }
                 repeats *= 2;
             }
@@ -96,7 +85,7 @@ impl AddressLayer<'_> {
         width: AccessWidth,
     ) -> Result<Result<Vec<MappedDraft>, Narrowness>, ExprError> {
         let mut drafts = Vec::new();
-        for place in instruction_places(&access.layout, width.granule) {
+        for place in instruction_places(&access.facts.layout, width.granule) {
             let draft = self.draft(access, place, None)?;
             if let Some(dim) = along
                 && width.granule > 1
@@ -118,7 +107,7 @@ impl AddressLayer<'_> {
     ) -> Result<MappedDraft, ExprError> {
         let mut known: SmallVec<[(Symbol, Expr); 8]> = SmallVec::new();
         for &(dim, symbol, base) in &access.dims {
-            let constant = self.arena.int(i64::from(access.layout.coordinate(dim, place)));
+            let constant = self.arena.int(i64::from(access.facts.layout.coordinate(dim, place)));
             let mut coordinate = self.arena.add(base, constant)?;
             if let Some((_, step)) = moved.filter(|moved| moved.0 == dim) {
                 coordinate = self.arena.add(coordinate, step)?;
@@ -129,7 +118,8 @@ impl AddressLayer<'_> {
             let (mut element, mut weight) = (0, 1);
             for mode in other.of_source(Source::Register) {
                 if let Some(dim) = mode.dim {
-                    element += access.layout.coordinate(dim, place) / mode.stride % mode.extent * weight;
+                    element +=
+                        access.facts.layout.coordinate(dim, place) / mode.stride % mode.extent * weight;
                 }
                 weight *= mode.extent;
             }
@@ -168,12 +158,13 @@ impl AddressLayer<'_> {
         self.arena.assume_range(symbol, 0..=i64::from(granule) - 1)?;
         let step = self.arena.symbol(symbol);
         let other = self.draft(access, place, Some((dim, step)))?;
-        let scale = self.arena.int(i64::from(access.element_bytes));
+        let scale = self.arena.int(i64::from(access.facts.element_bytes));
         let repeated = self.arena.int(i64::from(repeats));
         let own = if repeats == 1 { step } else { self.arena.floor_div(step, repeated)? };
         let expected = self.arena.mul(own, scale)?;
         let expected = self.arena.add(first.address, expected)?;
-        let aligned = i64::from((granule / repeats * access.element_bytes).min(access.most_aligned));
+        let aligned =
+            i64::from((granule / repeats * access.facts.element_bytes).min(access.facts.limits.alignment));
         if other.address != expected {
             return Ok(Some(Narrowness::Apart));
         }

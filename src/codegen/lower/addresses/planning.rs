@@ -1,37 +1,95 @@
-//! Plans of accesses: who makes which, where they are made, and what an expanded access takes of its own.
+//! Plans of accesses: where they are made, and what an expanded access takes of its own.
+
+use std::borrow::Cow;
 
 use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
 
 use super::AddressLayer;
-use super::access::{AddressedAccess, InstructionPieces, PlannedPieces, space_of};
+use super::access::{
+    AccessFacts, AddressedAccess, InstructionPiece, InstructionPieces, LaneOffset, PlannedPiece,
+    ScalarOffset, SpaceLimits, space_of,
+};
+use crate::codegen::isa::Operand;
 use crate::codegen::lower::emit::emitter::Scalar;
+use crate::codegen::lower::values::dependence::HeldValue;
 use crate::codegen::lower::values::expressions::LateFacts;
 use crate::ir::diagnostic::Diagnostic;
+use crate::ir::layout::Layout;
 use crate::ir::mapping::Mapping;
 use crate::ir::node::*;
 use crate::ir::nodes::ExpandedNodeItem;
 use crate::ir::types::AddressSpace;
+use crate::passes::facts::{LdsBuffer, TransposingRead, TurnedUnits};
+use crate::passes::loops::expand::Expansion;
 
-impl AddressLayer<'_> {
+impl<'a> AddressLayer<'a> {
     /// Prepares the addresses of an access, if that is still to be done.
     pub(crate) fn plan(&mut self, access: &ExpandedNodeItem) -> Result<(), Diagnostic> {
         let logical = access.expansion()?.logical;
         if self.plans.get(logical).is_none() {
-            let memory = access.memory()?;
-            let in_lds = *self.get::<Op>(memory)? == Op::Allocate;
-            let plan = if access.op.copies() {
-                self.plan_load_to_lds(logical, access.operands.at(0)?, memory)
-            } else if self.kernel.world.get::<Mapping>(logical).is_some() {
-                self.plan_mapped(logical, memory)
-            } else if in_lds {
-                self.plan_lds(logical, memory)
-            } else {
-                self.plan_global(logical, memory, None)
-            }?;
+            let is_mapped = self.kernel.world.get::<Mapping>(logical).is_some();
+            let facts = self.facts_of(access, is_mapped)?;
+            let plan = if is_mapped { self.plan_mapped(facts) } else { self.plan_tile(facts) }?;
             self.plans.insert(logical, plan);
         }
         Ok(())
+    }
+
+    /// What its plan has to know of an access.
+    fn facts_of(
+        &mut self,
+        access: &ExpandedNodeItem,
+        is_mapped: bool,
+    ) -> Result<AccessFacts<'a>, Diagnostic> {
+        let (node, accessed) = (access.expansion()?.logical, access.memory()?);
+        let layout = Cow::Borrowed(&self.get::<Placement>(node)?.0);
+        let buffer = self.kernel.world.get::<LdsBuffer>(accessed);
+        if let Some(buffer) = buffer.filter(|_| !access.op.copies()) {
+            let dims = if is_mapped { &self.get::<ValueType>(accessed)?.dims } else { &buffer.dims };
+            let strides = dims.iter().map(|&dim| (dim, self.arena.int(buffer.stride(dim).into())));
+            return Ok(AccessFacts {
+                node,
+                memory: accessed,
+                element_bytes: buffer.element_bytes,
+                strides: strides.collect(),
+                layout: if is_mapped { layout } else { self.places_in(buffer, node, layout)? },
+                buffer: Some(buffer),
+                fills: None,
+                limits: SpaceLimits::LDS,
+            });
+        }
+        let (memory, limits) = match buffer {
+            Some(_) => (access.operands.at(0)?, SpaceLimits::INTO_LDS),
+            None => (accessed, SpaceLimits::GLOBAL),
+        };
+        let (dims, element_bytes) = (&self.get::<ValueType>(memory)?.dims, self.element_bytes(memory)?);
+        let mut strides = SmallVec::new();
+        for &dim in dims {
+            strides.push((dim, self.stride_bytes(memory, dims, dim, element_bytes)?));
+        }
+        Ok(AccessFacts { node, memory, element_bytes, strides, layout, buffer: None, fills: buffer, limits })
+    }
+
+    /// The elements of a buffer that an access is of whose value is held so.
+    fn places_in(
+        &self,
+        buffer: &LdsBuffer,
+        node: Entity,
+        held: Cow<'a, Layout>,
+    ) -> Result<Cow<'a, Layout>, Diagnostic> {
+        let elements = match self.kernel.world.get::<TransposingRead>(node) {
+            Some(by) => by
+                .loaded(&held, self.kernel.world.get::<TurnedUnits>(node))
+                .map(Cow::Owned)
+                .ok_or_else(|| Diagnostic::bug("a read of LDS that turns nothing"))?,
+            None => held,
+        };
+        if buffer.spacing.is_none() {
+            return Ok(elements);
+        }
+        let spaced = buffer.places_in_rows(elements.into_owned()).map(Cow::Owned);
+        spaced.ok_or_else(|| Diagnostic::bug("an LDS access of words that lie apart"))
     }
 
     /// Prepares the addresses of all accesses of the body in front of it.
@@ -69,34 +127,26 @@ impl AddressLayer<'_> {
 
     /// True if the coordinates of an access are expressions.
     pub(crate) fn is_mapped(&self, logical: Entity) -> Result<bool, Diagnostic> {
-        Ok(matches!(self.plan_of(logical)?.pieces, PlannedPieces::Mapped(_)))
+        Ok(self.plan_of(logical)?.is_mapped)
     }
 
     /// Descriptor, width and pieces of one expanded access, in the iteration that it belongs to.
     pub(crate) fn addressed(&mut self, access: &ExpandedNodeItem) -> Result<AddressedAccess, Diagnostic> {
         let expansion = access.expansion()?;
         let plan = self.plan_of(expansion.logical)?;
-        let (descriptor, granule, repeats) = (plan.descriptor, plan.granule, plan.repeats);
-        let count = (plan.elements / granule) as usize;
-        let own = expansion.replica as usize * count..(expansion.replica as usize + 1) * count;
-        let (advances, is_fill) = (plan.advances, plan.fill.is_some());
-        let mut pieces = InstructionPieces::new();
-        let mut mapped = Vec::new();
-        match &plan.pieces {
-            PlannedPieces::Tile(planned) => pieces = planned[own].into(),
-            PlannedPieces::Mapped(planned) => mapped = planned[own].to_vec(),
-        }
-        if !mapped.is_empty() {
+        let (descriptor, width, advances, is_fill) =
+            (plan.descriptor, plan.width, plan.advances, plan.fill.is_some());
+        let count = (plan.elements / width.granule) as usize;
+        let first = plan.pieces.start + expansion.replica as usize * count;
+        let mut late = LateFacts { iteration: expansion.iteration, operands: SmallVec::new() };
+        if plan.is_mapped {
             let operands = &access.operands.0;
-            let others = &operands[access.op.values_in_front()..operands.len() - 1];
-            let late = LateFacts { iteration: expansion.iteration, operands: SmallVec::from_slice(others) };
-            for piece in &mapped {
-                let piece = match descriptor {
-                    Some(_) => self.piece_in_memory(piece, &late)?,
-                    None => self.piece_in_lds(piece, &late)?,
-                };
-                pieces.push(piece);
-            }
+            late.operands = SmallVec::from_slice(&operands[access.op.values_in_front()..operands.len() - 1]);
+        }
+        let mut pieces = InstructionPieces::new();
+        for at in first..first + count {
+            let piece = self.placed(at, descriptor.is_some(), &late)?;
+            pieces.push(piece);
         }
         if descriptor.is_none() {
             let copy = self.copy_offset(access.memory()?, expansion.iteration)?;
@@ -105,13 +155,85 @@ impl AddressLayer<'_> {
                     Scalar::Const(bytes) => piece.immediate += bytes as u32,
                     Scalar::Reg(_) => piece.offset = self.moved_address(piece.offset, copy),
                 }
-                (piece.offset, piece.immediate) = self.within_reach(piece.offset, piece.immediate);
+                let [immediate, rest] = SpaceLimits::LDS.immediate_and_rest(piece.immediate);
+                if rest != 0 {
+                    piece.offset = self.moved_address(piece.offset, Scalar::Const(i64::from(rest)));
+                    piece.immediate = immediate;
+                }
             }
         } else if advances {
             let memory = if is_fill { access.operands.at(0)? } else { access.memory()? };
             let offset = self.iteration_offset(memory, expansion.iteration)?;
             pieces.iter_mut().for_each(|piece| piece.scalar_offset = offset);
         }
-        Ok(AddressedAccess { descriptor, granule, repeats, pieces })
+        Ok(AddressedAccess { descriptor, width, pieces })
+    }
+
+    /// A planned piece at this point of the code, in the first copy of its buffer.
+    fn placed(
+        &mut self,
+        at: usize,
+        has_descriptor: bool,
+        late: &LateFacts,
+    ) -> Result<InstructionPiece, Diagnostic> {
+        let piece = &self.pieces[at];
+        if let (LaneOffset::Register(offset), ScalarOffset::Register(scalar_offset), true) =
+            (piece.lane, piece.scalar, piece.conditions.is_empty())
+        {
+            return Ok(InstructionPiece { offset, scalar_offset, immediate: piece.immediate, mask: None });
+        }
+        let PlannedPiece { lane, scalar, immediate, conditions } = piece.clone();
+        let mut offset = match lane {
+            LaneOffset::Register(offset) => offset,
+            LaneOffset::Onto(base, rest) => self.held_onto(base, rest, late)?,
+            LaneOffset::Joined(_, e) | LaneOffset::Expression(e) => {
+                let held = if has_descriptor { self.held(e, late)? } else { self.held_near(e, late)? };
+                self.vector_of(held)
+            }
+        };
+        if let LaneOffset::Joined(other, _) = lane {
+            offset = self.either(offset, other);
+        }
+        if !has_descriptor {
+            for &(coordinate, _) in &conditions {
+                self.held_near(coordinate, late)?;
+            }
+        }
+        let mut mask = self.lanes_inside(&conditions, late)?;
+        if has_descriptor {
+            offset = self.or_outside(offset, mask.take());
+        }
+        let scalar_offset = match scalar {
+            ScalarOffset::Register(register) => register,
+            ScalarOffset::Expression(e) => match self.held(e, late)? {
+                HeldValue::Uniform(Scalar::Const(0)) => Operand::ZERO,
+                HeldValue::Uniform(scalar) => self.emitter.in_sgpr(scalar),
+                HeldValue::Vector(_) => return Err(Diagnostic::bug("a scalar offset in vector registers")),
+            },
+        };
+        Ok(InstructionPiece { offset, scalar_offset, immediate, mask })
+    }
+
+    /// The place in LDS of the data of an expanded load: a register, if it needs one, and what is added. M0
+    /// is set by the scalar unit in front of each load, so the part that depends on the wave and the copy of
+    /// the buffer is in one SGPR.
+    pub(crate) fn filled_place(
+        &mut self,
+        expansion: Expansion,
+        allocation: Entity,
+    ) -> Result<(Option<Operand>, Scalar), Diagnostic> {
+        let fill = self.plan_of(expansion.logical)?.fill.as_ref();
+        let fill = fill.ok_or_else(|| Diagnostic::bug("a load to LDS without a place there"))?;
+        let (wave, place) = (fill.wave, i64::from(fill.places[expansion.replica as usize]));
+        let (base, place) = match (wave, self.copy_offset(allocation, expansion.iteration)?) {
+            (Scalar::Reg(wave), Scalar::Reg(copy)) => {
+                (Some(self.moved_address(wave, Scalar::Reg(copy))), place)
+            }
+            (Scalar::Reg(base), Scalar::Const(bytes)) | (Scalar::Const(bytes), Scalar::Reg(base)) => {
+                (Some(base), place + bytes)
+            }
+            (Scalar::Const(wave), Scalar::Const(copy)) => (None, place + wave + copy),
+        };
+        Ok((base, Scalar::Const(place)))
     }
 }

@@ -12,6 +12,7 @@ use bevy_ecs::prelude::*;
 use super::OperationLayer;
 use super::memory_instructions::{load, transposing_read};
 use crate::codegen::isa::{Inst, Opcode, Operand};
+use crate::codegen::lower::addresses::access::AccessWidth;
 use crate::codegen::lower::emit::emitter::Scalar;
 use crate::codegen::lower::values::places::ValuePlace;
 use crate::ir::diagnostic::Diagnostic;
@@ -41,7 +42,8 @@ impl OperationLayer<'_> {
     fn load(&mut self, node: Entity, access: &ExpandedNodeItem) -> Result<(), Diagnostic> {
         let (bytes, logical) = (self.element_bytes(access.memory()?)?, access.expansion()?.logical);
         let addressed = self.addressed(access)?;
-        let loaded = addressed.granule / addressed.repeats * bytes;
+        let AccessWidth { granule, repeats } = addressed.width;
+        let loaded = granule / repeats * bytes;
         let turning = match addressed.space() {
             AddressSpace::Shared => self.kernel.world.get::<TransposingRead>(logical),
             AddressSpace::Global | AddressSpace::Register => None,
@@ -53,9 +55,9 @@ impl OperationLayer<'_> {
             }
             None => load(addressed.space(), loaded)?,
         };
-        let total = addressed.pieces.len() as u32 * addressed.granule * bytes;
+        let total = addressed.pieces.len() as u32 * granule * bytes;
         let value = self.emitter.vgpr(total.div_ceil(4));
-        let parts = match addressed.repeats {
+        let parts = match repeats {
             1 => self.parts(value, total, loaded),
             repeats => self.repeated_parts(value, total, loaded, [bytes, repeats]),
         };
@@ -82,7 +84,7 @@ impl OperationLayer<'_> {
         let value = self.in_registers(access.operands.at(0)?, elements, bytes)?;
         let addressed = self.addressed(access)?;
         let buffer = addressed.descriptor.map(|descriptor| (descriptor, self.cache_bits(logical)));
-        let stored = addressed.granule * bytes;
+        let stored = addressed.width.granule * bytes;
         let first = self.emitter.mark().inst;
         for (piece, at) in addressed.pieces.iter().zip(0..) {
             let (op, data) = self.store_of(addressed.space(), value, at * stored, stored)?;
@@ -105,7 +107,7 @@ impl OperationLayer<'_> {
         let expansion = access.expansion()?;
         let bytes = self.element_bytes(access.operands.at(0)?)?;
         let addressed = self.addressed(access)?;
-        let op = match addressed.granule * bytes {
+        let op = match addressed.width.granule * bytes {
             4 => Opcode::BufferLoadDwordLds,
             16 => Opcode::BufferLoadDwordx4Lds,
             bytes => return Err(Diagnostic::bug(format!("a load of {bytes} bytes to LDS"))),

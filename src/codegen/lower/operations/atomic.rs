@@ -58,7 +58,7 @@ impl OperationLayer<'_> {
             joined.push(self.in_registers(value, registers, dtype.bytes())?);
         }
         let addressed = self.addressed(access)?;
-        self.check_granule(node, dtype, addressed.granule)?;
+        self.check_granule(node, dtype, addressed.width.granule)?;
         let (width, are_used) = (dtype.bytes().div_ceil(4), self.is_used(node));
         let elements = UpdatedElements { pieces: addressed.pieces, joined, width, are_used };
         let before = match (addressed.descriptor, by_exchange, instruction) {

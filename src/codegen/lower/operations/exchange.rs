@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 use super::OperationLayer;
 use crate::codegen::isa::{Inst, Modifiers, Opcode, Operand};
 use crate::codegen::lower::addresses::access::InstructionPiece;
-use crate::codegen::lower::addresses::global::OUTSIDE;
+use crate::codegen::lower::addresses::masks::OUTSIDE;
 use crate::codegen::lower::emit::emitter::Scalar;
 use crate::codegen::machine::BlockId;
 use crate::ir::node::AtomicOp;

@@ -101,16 +101,6 @@ impl<'a> ValueLayer<'a> {
         }
     }
 
-    /// Elements from one coordinate of `dim` to the next in a memory of dimensions `dims`.
-    pub(crate) fn stride(&mut self, memory: Entity, dims: &[Dim], dim: Dim) -> Result<Expr, Diagnostic> {
-        let mut stride = self.arena.int(1);
-        for inner in self.stride_factors(memory, dims, dim) {
-            let size = self.kernel.geometry.dim(inner).size;
-            stride = self.arena.mul(stride, size).map_err(|e| self.too_large(&e))?;
-        }
-        Ok(stride)
-    }
-
     /// The fault of offsets that cannot be computed.
     pub(crate) fn too_large(&self, error: &ExprError) -> Diagnostic {
         Diagnostic::new(Kind::Limit, format!("a memory is too large: {error}"))
@@ -118,7 +108,7 @@ impl<'a> ValueLayer<'a> {
             .help("offsets are computed with 64 bits: use smaller sizes")
     }
 
-    /// Bytes per step of `dim` in a memory.
+    /// Bytes from one coordinate of `dim` to the next in a memory of dimensions `dims`.
     pub(crate) fn stride_bytes(
         &mut self,
         memory: Entity,
@@ -126,8 +116,11 @@ impl<'a> ValueLayer<'a> {
         dim: Dim,
         element_bytes: u32,
     ) -> Result<Expr, Diagnostic> {
-        let stride = self.stride(memory, dims, dim)?;
-        let bytes = self.arena.int(i64::from(element_bytes));
-        self.arena.mul(stride, bytes).map_err(|e| self.too_large(&e))
+        let mut stride = self.arena.int(i64::from(element_bytes));
+        for inner in self.stride_factors(memory, dims, dim) {
+            let size = self.kernel.geometry.dim(inner).size;
+            stride = self.arena.mul(stride, size).map_err(|e| self.too_large(&e))?;
+        }
+        Ok(stride)
     }
 }

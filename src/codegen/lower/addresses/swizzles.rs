@@ -1,73 +1,30 @@
-//! Addresses of accesses to the workgroup's own tile of LDS.
+//! Addresses of lanes in an LDS buffer, and the elements that lanes load which fill one without registers:
+//! swizzles exchange units of rows, in the one as in the other.
 //!
-//! The part of an address that depends on lane and wave is in one VGPR, prepared in front of the loop; the
-//! part of replicas and pieces is in the 16-bit immediate. With a swizzle, units that a replica adds (and
-//! rows, where they are so short that units of several are exchanged) are XORed instead of added, so replicas
-//! in different units of a row, or in rows of different phases, need an address register each.
+//! The lanes of a wave fill LDS side by side starting at the address in M0, so a swizzled buffer is filled by
+//! lanes that load other columns of their rows, or of rows next to theirs.
 
-use bevy_ecs::prelude::*;
-use smallvec::{SmallVec, smallvec};
+use smallvec::SmallVec;
 
 use super::AddressLayer;
-use super::access::{
-    AccessPlan, Coordinates, InstructionPiece, InstructionPieces, PlannedPieces, instruction_places,
-};
 use crate::codegen::isa::{Opcode, Operand};
 use crate::codegen::lower::emit::emitter::Scalar;
-use crate::codegen::machine::RegisterFile;
-use crate::ir::diagnostic::Diagnostic;
 use crate::ir::layout::{Dim, Layout};
-use crate::ir::node::*;
-use crate::passes::facts::{LdsBuffer, Swizzle, TransposingRead, TurnedUnits};
-use crate::passes::lds::arrange_lds::{access_width, waves_change_phases};
+use crate::passes::facts::{LdsBuffer, Swizzle};
+use crate::passes::lds::arrange_lds::waves_change_phases;
 
-/// Immediates of LDS instructions are smaller: they have 16 bits (CDNA3 ISA guide, "LDS instruction fields").
-const IMMEDIATE_REACH: u32 = 1 << 16;
+/// Coordinates that lane and wave give, along each dimension; `None` where they are zero.
+pub(super) type Coordinates = SmallVec<[(Dim, Option<Operand>); 4]>;
+
+/// The row of a buffer at coordinates: all dimensions but the innermost, the last of them fastest.
+pub(super) fn row_of(buffer: &LdsBuffer, coordinate: impl Fn(Dim) -> u32) -> u32 {
+    let outer = buffer.dims.split_last().map_or(&[][..], |s| s.1);
+    outer.iter().zip(&buffer.extents).fold(0, |row, (&dim, &extent)| row * extent + coordinate(dim))
+}
 
 impl AddressLayer<'_> {
-    /// The plan of a logical access at this point of the code.
-    pub(super) fn plan_lds(&mut self, node: Entity, allocation: Entity) -> Result<AccessPlan, Diagnostic> {
-        let held = &self.get::<Placement>(node)?.0;
-        let elements = match self.kernel.world.get::<TransposingRead>(node) {
-            Some(by) => by
-                .loaded(held, self.kernel.world.get::<TurnedUnits>(node))
-                .ok_or_else(|| Diagnostic::bug("a read of LDS that turns nothing"))?,
-            None => held.clone(),
-        };
-        let buffer = self.get::<LdsBuffer>(allocation)?;
-        let layout = buffer
-            .places_in_rows(elements)
-            .ok_or_else(|| Diagnostic::bug("an LDS access of words that lie apart"))?;
-        let address = self.lane_address(&layout, buffer);
-        let granule = access_width(buffer, &layout) / buffer.element_bytes;
-        let mut bases: SmallVec<[(u32, Operand); 8]> = smallvec![(0, address)];
-        let mut pieces = InstructionPieces::new();
-        for place in instruction_places(&layout, granule) {
-            let row = row_of(buffer, |dim| layout.coordinate(dim, place));
-            let column = buffer.dims.last().map_or(0, |&d| layout.coordinate(d, place));
-            let bytes = row * buffer.pitch + column * buffer.element_bytes;
-            let (units, rest) = buffer.swizzle.map_or((0, bytes), |swizzle| {
-                let exchanged = (bytes % swizzle.span().max(buffer.pitch)) & !(swizzle.unit - 1);
-                ((swizzle.phase(row) * swizzle.unit) ^ exchanged, bytes - exchanged)
-            });
-            let base = match bases.iter().find(|b| b.0 == units) {
-                Some(known) => known.1,
-                None => {
-                    let moved = self.emitter.vgpr(1);
-                    let units_source = Scalar::Const(i64::from(units));
-                    self.emitter.with(Opcode::VXorB32, moved, &[units_source, Scalar::Reg(address)]);
-                    bases.push((units, moved));
-                    moved
-                }
-            };
-            let (offset, immediate) = self.within_reach(base, buffer.offset + rest);
-            pieces.push(InstructionPiece { offset, scalar_offset: Operand::ZERO, immediate, mask: None });
-        }
-        Ok(AccessPlan::new(None, &layout, granule, PlannedPieces::Tile(pieces)))
-    }
-
     /// Byte address, inside the buffer, of the first element of the lane.
-    fn lane_address(&mut self, layout: &Layout, buffer: &LdsBuffer) -> Operand {
+    pub(super) fn lane_address(&mut self, layout: &Layout, buffer: &LdsBuffer) -> Operand {
         let Some((&inner, outer)) = buffer.dims.split_last() else {
             return self.add_uniform(None, Scalar::ZERO);
         };
@@ -150,28 +107,6 @@ impl AddressLayer<'_> {
         self.scaled(phase, Scalar::Const(i64::from(unit)))
     }
 
-    /// `address + place`, computed once, in a register like that of the address.
-    pub(crate) fn moved_address(&mut self, address: Operand, place: Scalar) -> Operand {
-        if let Some(known) = self.moved_addresses.iter().find(|m| (m.0, m.1) == (address, place)) {
-            return known.2;
-        }
-        let (moved, add) = match self.emitter.file(address) {
-            RegisterFile::Sgpr => (self.emitter.sgpr(1), Opcode::SAddU32),
-            RegisterFile::Vgpr | RegisterFile::Agpr => (self.emitter.vgpr(1), Opcode::VAddU32),
-        };
-        self.emitter.with(add, moved, &[place, Scalar::Reg(address)]);
-        self.moved_addresses.push((address, place, moved));
-        moved
-    }
-
-    /// An address and what an instruction adds to it: what its immediate cannot hold goes to the address.
-    pub(super) fn within_reach(&mut self, address: Operand, immediate: u32) -> (Operand, u32) {
-        match immediate / IMMEDIATE_REACH * IMMEDIATE_REACH {
-            0 => (address, immediate),
-            far => (self.moved_address(address, Scalar::Const(i64::from(far))), immediate - far),
-        }
-    }
-
     /// Gives the lanes the columns, and rows, that a swizzled buffer has where they write, this many rows
     /// after their own.
     pub(super) fn swizzle(&mut self, coordinates: &mut Coordinates, buffer: &LdsBuffer, rows: u32) {
@@ -221,15 +156,4 @@ impl AddressLayer<'_> {
             });
         }
     }
-}
-
-pub(super) fn row_of(buffer: &LdsBuffer, coordinate: impl Fn(Dim) -> u32) -> u32 {
-    let outer = buffer.dims.split_last().map_or(&[][..], |s| s.1);
-    outer.iter().zip(&buffer.extents).fold(0, |row, (&dim, &extent)| row * extent + coordinate(dim))
-}
-
-/// The row within the swizzle's period at which a replica starts; replicas with the same number load the same
-/// columns.
-pub(super) fn swizzled_rows(buffer: &LdsBuffer, coordinate: impl Fn(Dim) -> u32) -> u32 {
-    buffer.swizzle.map_or(0, |swizzle| row_of(buffer, coordinate) % swizzle.period())
 }
