@@ -18,7 +18,7 @@ use bevy_ecs::prelude::*;
 use smallvec::{SmallVec, smallvec};
 
 use crate::codegen::target::{DeviceModel, DeviceParameter, Target};
-use crate::index::Stretches;
+use crate::index::{Neighbours, Stretches};
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::node::*;
 use crate::ir::nodes::{self, NodeBundle};
@@ -55,8 +55,8 @@ pub(crate) struct PlacedNode {
     pub stage: u32,
 }
 
-/// The nodes that stand for one node: two in a pipeline of two stages.
-pub(crate) type PipelineCopies = SmallVec<[Entity; 2]>;
+/// The nodes that stand for one node: one for each stage of the pipeline.
+pub(crate) type PipelineCopies = SmallVec<[Entity; 4]>;
 
 /// What became of a loop.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -142,6 +142,10 @@ struct PrologueLoad {
 
 /// What the loop carries, and what its steady state does.
 struct CarriedChains {
+    /// The sources of all operands, with the trips between the making of each and its use, and where those of
+    /// each node begin.
+    sources: Vec<(OperandSource, u32)>,
+    starts: PrimaryMap<OrderPlace, usize>,
     /// The carried values that nodes are.
     argument: EntityNumbers<ChainId>,
     yields: PrimaryMap<ChainId, Entity>,
@@ -364,6 +368,8 @@ impl<'w> Pipeliner<'w> {
             order,
             place,
             carried: CarriedChains {
+                sources: Vec::new(),
+                starts: PrimaryMap::default(),
                 argument,
                 yields,
                 chains: PrimaryMap::default(),
@@ -409,6 +415,12 @@ impl<'w> Pipeliner<'w> {
         &self.nodes[place].0.operands
     }
 
+    /// The sources of a node's operands, each with the trips between its making and this use.
+    fn sources(&self, place: OrderPlace) -> &[(OperandSource, u32)] {
+        let CarriedChains { sources, starts, .. } = &self.carried;
+        &sources[starts[place]..starts[place.next()]]
+    }
+
     /// Which values the steady state carries, and how long.
     fn find_chains(&mut self) -> Result<(), Diagnostic> {
         // The loop's own carried values come first. A value that the steady state neither uses in a later
@@ -421,10 +433,13 @@ impl<'w> Pipeliner<'w> {
             let source = OperandSource::Carried(carried, made);
             self.carried.chains.push(Chain { source, length: u32::from(left), first: ArgumentId::default() });
         }
+        self.carried.sources.reserve(4 * self.order.len());
         for user in self.order.keys() {
+            self.carried.starts.push(self.carried.sources.len());
             for at in 0..self.operands(user).0.len() {
                 let source = self.source(self.operands(user).0[at])?;
                 let lag = self.lag(source, self.stage(user))?;
+                self.carried.sources.push((source, lag));
                 let at = match source {
                     OperandSource::Outside(_) => continue,
                     OperandSource::Carried(carried, _) => carried,
@@ -440,6 +455,7 @@ impl<'w> Pipeliner<'w> {
                 self.carried.chains[at].length = self.carried.chains[at].length.max(lag);
             }
         }
+        self.carried.starts.push(self.carried.sources.len());
         let mut first = ArgumentId::default();
         for chain in self.carried.chains.values_mut() {
             chain.first = first;
@@ -538,18 +554,16 @@ impl<'w> Pipeliner<'w> {
         for place in self.order.keys() {
             // Trip `trip` of the prologue is trip `trip - ahead` of the loop.
             let Some(ahead) = trip.checked_sub(self.stage(place)) else { continue };
-            let mut operands = self.operands(place).0.clone();
-            for operand in &mut operands {
-                let source = self.source(*operand)?;
-                let lag = self.lag(source, self.stage(place))?;
-                *operand = match source {
+            let mut operands = SmallVec::new();
+            for &(source, lag) in self.sources(place) {
+                operands.push(match source {
                     OperandSource::Outside(entity) => entity,
                     OperandSource::Carried(carried, _) if ahead == 0 => self.carried.inits[carried],
                     OperandSource::Node(made) | OperandSource::Carried(_, made) => {
                         let from = trip.checked_sub(lag).and_then(|p| self.prologue[p as usize][made]);
                         from.ok_or_else(|| bug("a prologue uses what it does not make"))?
                     }
-                };
+                });
             }
             let copy = self.copy(place, operands, Base::Start, ahead);
             self.prologue[trip as usize][place] = Some(copy);
@@ -597,11 +611,9 @@ impl<'w> Pipeliner<'w> {
         let mut copies: TripCopies = vec![None; self.order.len()].into();
         let mut body = self.carried.arguments.as_values_slice().to_vec();
         for place in self.order.keys() {
-            let mut operands = self.operands(place).0.clone();
-            for operand in &mut operands {
-                let source = self.source(*operand)?;
-                let lag = self.lag(source, self.stage(place))?;
-                *operand = match source {
+            let mut operands = SmallVec::new();
+            for &(source, lag) in self.sources(place) {
+                operands.push(match source {
                     OperandSource::Outside(entity) => entity,
                     OperandSource::Node(made) | OperandSource::Carried(_, made) if lag == 0 => {
                         copies[made].ok_or_else(|| bug("a pipelined loop uses a value before it is made"))?
@@ -609,7 +621,7 @@ impl<'w> Pipeliner<'w> {
                     OperandSource::Node(_) | OperandSource::Carried(..) => {
                         self.carried.arguments[self.chain(source)?.argument(lag)]
                     }
-                };
+                });
             }
             let ahead = self.ahead - self.stage(place);
             let copy = self.copy(place, operands, Base::Trip, ahead);
@@ -638,17 +650,15 @@ impl<'w> Pipeliner<'w> {
             if trip >= self.stage(place) {
                 continue;
             }
-            let mut operands = self.operands(place).0.clone();
-            for operand in &mut operands {
-                let source = self.source(*operand)?;
-                let lag = self.lag(source, self.stage(place))?;
-                *operand = match (source, trip.checked_sub(lag)) {
+            let mut operands = SmallVec::new();
+            for &(source, lag) in self.sources(place) {
+                operands.push(match (source, trip.checked_sub(lag)) {
                     (OperandSource::Outside(entity), _) => entity,
                     (OperandSource::Node(made) | OperandSource::Carried(_, made), Some(from)) => self
                         .epilogue[from as usize][made]
                         .ok_or_else(|| bug("an epilogue uses what it does not make"))?,
                     (_, None) => self.carried.results[self.chain(source)?.argument(lag - trip)],
-                };
+                });
             }
             let ahead = trip + self.ahead - self.stage(place);
             let copy = self.copy(place, operands, Base::End, ahead);

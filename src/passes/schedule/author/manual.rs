@@ -11,7 +11,7 @@ use bevy_ecs::prelude::*;
 
 use super::evaluation::{Evaluation, Part, ScheduleByName, ScheduleValue, Stop, Which};
 use super::selection;
-use super::tags::{TagIndex, Tagged};
+use super::tags::{TagIndex, Tagged, of_known_loop};
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::node::*;
 use crate::ir::node_map::NodeSet;
@@ -154,6 +154,11 @@ impl Evaluation<'_, '_> {
     }
 
     fn by_tag(&mut self, tag: &str) -> Result<Vec<Entity>, Stop> {
+        if let (Some(tagged), Some((node, found))) = (self.tagged, &self.known)
+            && let Some(nodes) = of_known_loop(self.kernel.view(), (tagged, tag), (*node, found))?
+        {
+            return Ok(nodes);
+        }
         if self.tags.is_none() {
             self.tags = Some(TagIndex::of(self.kernel.view(), self.tagged)?);
         }

@@ -10,7 +10,7 @@ use crate::ir::nodes::Bug;
 use crate::ir::schedule::{Group, NodeType, ValueId};
 use crate::ir::types::AddressSpace;
 use crate::passes::loops::expand::{Base, Expansion};
-use crate::passes::schedule::graph::coordinates::coordinate;
+use crate::passes::schedule::graph::coordinates::PlacesAlong;
 use crate::passes::schedule::graph::view::SchedulerView;
 
 /// Nodes of one type.
@@ -77,8 +77,8 @@ impl Evaluation<'_, '_> {
             fault.help(format!("its dimensions are {}", names.join(", ")))
         })?;
         let nodes = self.nodes(list)?.to_vec();
-        let view = self.kernel.view();
-        let places = nodes.iter().map(|&node| coordinate(view, node, dim));
+        let mut along = PlacesAlong::new(self.kernel.view(), dim);
+        let places = nodes.iter().map(|&node| along.of(node));
         let places = places.collect::<Result<Vec<(u32, u32)>, Bug>>()?;
         divided(&nodes, &places, parts).map_err(|count| {
             let text = format!("{parts} parts along {symbol}, and the nodes have {count} places along it");

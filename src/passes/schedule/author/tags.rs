@@ -9,6 +9,7 @@ use crate::ir::op::OpClass;
 use crate::passes::facts::Remainder;
 use crate::passes::schedule::apply::unroll::Rest;
 use crate::passes::schedule::apply::written::TaggedNodes;
+use crate::passes::schedule::graph::dependences::LoopGraph;
 use crate::passes::schedule::graph::view::SchedulerView;
 use crate::spelling::closest;
 
@@ -26,6 +27,30 @@ pub(crate) fn authors_tags(view: SchedulerView) -> Result<TaggedNodes, Bug> {
         Ok((row.tag, nodes))
     })
     .collect()
+}
+
+/// The nodes that a tag of a strategy's schedule stands for in the one loop that it speaks of, if it names
+/// any there.
+///
+/// # Errors
+/// A kernel that is broken.
+pub(super) fn of_known_loop(
+    view: SchedulerView,
+    (tagged, tag): (&TaggedNodes, &str),
+    (node, found): (Entity, &LoopGraph),
+) -> Result<Option<Vec<Entity>>, Bug> {
+    let Some((_, logical)) = tagged.iter().find(|(known, _)| **known == *tag) else { return Ok(None) };
+    let mut nodes = Vec::new();
+    if logical.contains(&view.node(node)?.piece(node).logical) {
+        nodes.push(node);
+    }
+    for (own, graph_node) in found.nodes.values().zip(found.graph.nodes().values()) {
+        // What a loop carries belongs to the loop.
+        if logical.contains(&own.expansion.logical) && !own.op.is_carried() {
+            nodes.push(graph_node.entity);
+        }
+    }
+    Ok(Some(nodes).filter(|nodes| !nodes.is_empty()))
 }
 
 /// What a tag names.

@@ -15,7 +15,7 @@ use crate::passes::schedule::apply::written::TaggedNodes;
 use crate::passes::schedule::author::manual::infer;
 use crate::passes::schedule::author::selection::{divided, interleaved};
 use crate::passes::schedule::graph::assignment::Assignment;
-use crate::passes::schedule::graph::coordinates::coordinate;
+use crate::passes::schedule::graph::coordinates::PlacesAlong;
 use crate::passes::schedule::graph::dependence_graph::NodeId;
 use crate::passes::schedule::graph::dependences::LoopGraph;
 use crate::passes::schedule::graph::view::SchedulerView;
@@ -172,7 +172,8 @@ impl Sketch<'_> {
         let dim = self.view.dims()?.0.values().position(|&dim| dim == symbol);
         let dim = dim.and_then(|at| u8::try_from(at).ok()).map(Dim).ok_or(NotSketched::Operation)?;
         let nodes = self.nodes(list)?;
-        let place = |&node: &NodeId| coordinate(self.view, self.found.graph.nodes()[node].entity, dim);
+        let mut along = PlacesAlong::new(self.view, dim);
+        let place = |&node: &NodeId| along.of(self.found.graph.nodes()[node].entity);
         let places = nodes.iter().map(place).collect::<Result<Vec<(u32, u32)>, Bug>>()?;
         divided(nodes, &places, parts).map_err(|_| NotSketched::Operation)
     }

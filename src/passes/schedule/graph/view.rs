@@ -112,7 +112,11 @@ impl<'w> SchedulerView<'w> {
     /// # Errors
     /// If one of them is none.
     pub(crate) fn nodes(self, nodes: &[Entity]) -> Result<Vec<ExpandedNodeItem<'w, 'w>>, Bug> {
-        nodes.iter().map(|&node| self.node(node)).collect()
+        let mut seen = Vec::with_capacity(nodes.len());
+        for &node in nodes {
+            seen.push(self.node(node)?);
+        }
+        Ok(seen)
     }
 
     /// What a node does.

@@ -26,51 +26,75 @@ pub(crate) use crate::passes::facts::{EnteredInOrder, EnteredWithLoads, Settled,
 use crate::passes::schedule::graph::view::{SchedulerView, Scheduling};
 use crate::passes::schedule::graph::words::{describe, place};
 
+/// A region and what its nodes do.
+struct WalkedRegion {
+    region: Entity,
+    ops: Vec<Op>,
+}
+
+impl WalkedRegion {
+    fn has(&self, is: impl Fn(&Op) -> bool) -> bool {
+        self.ops.iter().any(is)
+    }
+
+    fn holds_loop(&self) -> bool {
+        self.has(|op| op.row().class == OpClass::Region)
+    }
+}
+
 /// Counts the barriers that each wave meets, marks loops whose waves do not run in step, and looks for
 /// accesses of LDS that are unordered there. Returns the first fault, if there is one.
 ///
 /// # Errors
 /// A kernel that is broken.
 pub(crate) fn check(kernel: &mut Scheduling) -> Result<Option<Diagnostic>, Bug> {
-    if kernel.view().any(|op| matches!(op, Op::Control(Control::WorkgroupBarrier))) {
-        keep_own_barriers(kernel)?;
-    }
+    let is_conditional = |op: &Op| matches!(op, Op::Control(Control::ConditionalBarrier(_)));
+    let is_plain = |op: &Op| matches!(op, Op::Control(Control::WorkgroupBarrier));
     // Most kernels have none, and their regions are not looked at.
-    if !kernel.view().any(|op| matches!(op, Op::Control(Control::ConditionalBarrier(_)))) {
+    if !kernel.view().any(|op| is_conditional(&op) || is_plain(&op)) {
         return Ok(None);
     }
-    for region in walk::regions(kernel.world, kernel.root) {
-        if let Some(fault) = check_region(kernel, region)? {
+    let view = kernel.view();
+    let mut regions: SmallVec<[WalkedRegion; 8]> = SmallVec::new();
+    for region in walk::regions(view.world, view.root) {
+        let body = view.body(region)?;
+        let mut ops = Vec::with_capacity(body.len());
+        for &node in body {
+            ops.push(view.op(node)?);
+        }
+        regions.push(WalkedRegion { region, ops });
+    }
+    let mut staggered: SmallVec<[Entity; 2]> = SmallVec::new();
+    for walked in regions.iter().filter(|walked| walked.has(is_conditional)) {
+        if let Some(fault) = check_region(kernel, walked, (&regions, &mut staggered))? {
             return Ok(Some(fault));
+        }
+    }
+    for walked in regions.iter().filter(|walked| walked.has(is_plain) && !walked.holds_loop()) {
+        if !staggered.contains(&walked.region) {
+            keep_own_barriers(kernel, walked.region)?;
         }
     }
     Ok(None)
 }
 
-/// Marks the loops whose waves run in step and whose own barriers and counted waits keep all accesses of LDS
-/// in order, so that they get no others: a barrier that the compiler places waits for all accesses that are
-/// under way.
-fn keep_own_barriers(kernel: &mut Scheduling) -> Result<(), Bug> {
-    let in_step = [WaveGroup { late: 0, waves: (0..kernel.view().waves()?).collect() }];
-    for region in walk::regions(kernel.world, kernel.root) {
-        let view = kernel.view();
-        let Ok(Op::Iterate(_)) = view.op(region) else { continue };
-        let mut own = false;
-        let mut known = true;
-        for &node in view.body(region)? {
-            let seen = view.node(node)?;
-            own |= matches!(seen.op, Op::Control(Control::WorkgroupBarrier));
-            // Of accesses at coordinates, and of global memory that is written, the proof knows nothing.
-            let logical = seen.piece(node).logical;
-            known &= view.world.get::<Mapping>(logical).is_none();
-            known &= !seen.op.is_write() || view.buffer_of(&seen)?.is_some();
-        }
-        if own && known && !holds_loop(view, region)? {
-            let found = order(view, region, &in_step)?;
-            mark(kernel, region, found, &in_step)?;
+/// Marks a region if it is a loop whose waves run in step and whose own barriers and counted waits keep all
+/// accesses of LDS in order, so that it gets no others: a barrier that the compiler places waits for all
+/// accesses that are under way.
+fn keep_own_barriers(kernel: &mut Scheduling, region: Entity) -> Result<(), Bug> {
+    let view = kernel.view();
+    let Ok(Op::Iterate(_)) = view.op(region) else { return Ok(()) };
+    for &node in view.body(region)? {
+        let seen = view.node(node)?;
+        // Of accesses at coordinates, and of global memory that is written, the proof knows nothing.
+        let is_mapped = view.world.get::<Mapping>(seen.piece(node).logical).is_some();
+        if is_mapped || seen.op.is_write() && view.buffer_of(&seen)?.is_none() {
+            return Ok(());
         }
     }
-    Ok(())
+    let in_step = [WaveGroup { late: 0, waves: (0..view.waves()?).collect() }];
+    let found = order(view, region, &in_step)?;
+    mark(kernel, region, found, &in_step)
 }
 
 /// Marks a loop whose own barriers keep all accesses of LDS in order.
@@ -109,42 +133,46 @@ pub(crate) fn groups_of(view: SchedulerView, node: Entity) -> Result<Vec<WaveGro
     })
 }
 
-fn check_region(kernel: &mut Scheduling, region: Entity) -> Result<Option<Diagnostic>, Bug> {
-    let view = kernel.view();
+/// The same for one of these regions, which has conditional barriers; its loops whose waves do not run in
+/// step are `staggered`.
+fn check_region(
+    kernel: &mut Scheduling,
+    walked: &WalkedRegion,
+    (regions, staggered): (&[WalkedRegion], &mut SmallVec<[Entity; 2]>),
+) -> Result<Option<Diagnostic>, Bug> {
+    let (view, region) = (kernel.view(), walked.region);
+    let body = view.body(region)?;
+    let ops = || body.iter().copied().zip(walked.ops.iter().copied());
+    let holds_loop = |node| regions.iter().any(|inner| inner.region == node && inner.holds_loop());
     let mut met = Met::new(view)?;
-    for &node in view.body(region)? {
-        met.count(node, view.op(node)?);
-    }
-    if met.last.is_none() {
-        return Ok(None);
+    for (node, op) in ops() {
+        met.count(node, op);
     }
     if let Some(fault) = met.unbalanced(view) {
         return Ok(Some(fault));
     }
     let mut met = Met::new(view)?;
-    let mut staggered: SmallVec<[(Entity, TripOrder, Vec<WaveGroup>); 2]> = SmallVec::new();
+    let mut apart: SmallVec<[(Entity, TripOrder, Vec<WaveGroup>); 2]> = SmallVec::new();
     let mut entered: SmallVec<[Entity; 2]> = SmallVec::new();
     // Since the waves parted there have been only control operations.
     let mut at_once = true;
     let mut offsets = met.offsets();
-    let body = view.body(region)?;
-    for (at, &node) in body.iter().enumerate() {
-        if met.count(node, view.op(node)?) {
+    for (at, (node, op)) in ops().enumerate() {
+        if met.count(node, op) {
             offsets = met.offsets();
         }
         if offsets.len() == 1 {
             at_once = true;
             continue;
         }
-        let seen = view.node(node)?;
-        let fault = |why: &str| Ok(Some(apart_fault(view, node, *seen.op, met.last, why)));
-        if matches!(seen.op, Op::Control(Control::WorkgroupBarrier) | Op::Barrier) {
+        let fault = |why: &str| Ok(Some(apart_fault(view, node, op, met.last, why)));
+        if matches!(op, Op::Control(Control::WorkgroupBarrier) | Op::Barrier) {
             return fault("pairs up with another barrier");
-        } else if matches!(seen.op, Op::Control(_)) {
+        } else if matches!(op, Op::Control(_)) {
             continue;
-        } else if matches!(seen.op, Op::Iterate(_)) && !at_once {
+        } else if matches!(op, Op::Iterate(_)) && !at_once {
             return fault("does not begin where waves part");
-        } else if matches!(seen.op, Op::Iterate(_)) && !holds_loop(view, node)? {
+        } else if matches!(op, Op::Iterate(_)) && !holds_loop(node) {
             let groups = met.groups();
             let found = order(view, node, &groups)?;
             if let TripOrder::Unordered(pair) = found {
@@ -154,8 +182,8 @@ fn check_region(kernel: &mut Scheduling, region: Entity) -> Result<Option<Diagno
             if reads_are_over(view, &body[..at], node, &groups)? {
                 entered.push(node);
             }
-            staggered.push((node, found, groups));
-        } else if seen.body.is_some() || view.buffer_of(&seen)?.is_some() {
+            apart.push((node, found, groups));
+        } else if op.row().class == OpClass::Region || view.buffer_of(&view.node(node)?)?.is_some() {
             return fault("accesses LDS in an order that no barrier keeps");
         }
         at_once = false;
@@ -163,19 +191,11 @@ fn check_region(kernel: &mut Scheduling, region: Entity) -> Result<Option<Diagno
     for node in entered {
         kernel.world.entity_mut(node).insert(EnteredInOrder);
     }
-    for (node, found, groups) in staggered {
+    for (node, found, groups) in apart {
         mark(kernel, node, found, &groups)?;
+        staggered.push(node);
     }
     Ok(None)
-}
-
-fn holds_loop(view: SchedulerView, node: Entity) -> Result<bool, Bug> {
-    for &inner in view.body(node)? {
-        if view.op(inner)?.row().class == OpClass::Region {
-            return Ok(true);
-        }
-    }
-    Ok(false)
 }
 
 /// The fault of a node that runs while waves are out of step, and is not the loop that may.

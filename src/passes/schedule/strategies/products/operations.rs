@@ -11,7 +11,7 @@ use crate::ir::layout::Dim;
 use crate::ir::node::*;
 use crate::ir::nodes::Bug;
 use crate::passes::facts::Geometry;
-use crate::passes::schedule::graph::coordinates::coordinate;
+use crate::passes::schedule::graph::coordinates::PlacesAlong;
 use crate::passes::schedule::graph::dependence_graph::{GraphNode, NodeId};
 use crate::passes::schedule::graph::dependences::LoopGraph;
 use crate::passes::schedule::graph::resources::Class;
@@ -147,7 +147,8 @@ impl<'a> Operations<'a> {
         dim: Dim,
     ) -> Result<u32, Bug> {
         let own = self.pairs().filter(|(_, own)| *own == node);
-        let places = own.map(|(n, _)| coordinate(self.view, n.entity, dim));
+        let mut along = PlacesAlong::new(self.view, dim);
+        let places = own.map(|(n, _)| along.of(n.entity));
         let mut places = places.collect::<Result<Vec<(u32, u32)>, Bug>>()?;
         places.sort_unstable();
         places.dedup();
@@ -179,12 +180,13 @@ impl<'a> Operations<'a> {
         let mut second_half = graph.table(false);
         for own in logical {
             let nodes = || graph.nodes().keys().take(self.body.len()).filter(|&id| self.logical(id) == own);
-            let place = |id: NodeId| coordinate(self.view, graph.nodes()[id].entity, dim);
-            let mut places = nodes().map(place).collect::<Result<Vec<(u32, u32)>, Bug>>()?;
+            let mut along = PlacesAlong::new(self.view, dim);
+            let own = nodes().map(|id| along.of(graph.nodes()[id].entity));
+            let own = own.collect::<Result<Vec<(u32, u32)>, Bug>>()?;
+            let mut places = own.clone();
             places.sort_unstable();
             places.dedup();
-            for id in nodes() {
-                let own = place(id)?;
+            for (id, own) in nodes().zip(own) {
                 second_half[id] = 2 * places.partition_point(|place| *place < own) >= places.len();
             }
         }

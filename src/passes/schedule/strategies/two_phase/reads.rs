@@ -13,7 +13,7 @@ use crate::ir::expr::Symbol;
 use crate::ir::layout::Dim;
 use crate::ir::node::MmaChoice;
 use crate::ir::nodes::Bug;
-use crate::passes::schedule::graph::coordinates::coordinate;
+use crate::passes::schedule::graph::coordinates::PlacesAlong;
 use crate::passes::schedule::graph::dependence_graph::{Dependence, NodeId};
 use crate::passes::schedule::graph::dependences::LoopGraph;
 use crate::passes::schedule::graph::resources::Class;
@@ -157,7 +157,7 @@ fn pieces(found: &LoopGraph, logical: Entity) -> impl Iterator<Item = NodeId> {
 }
 
 fn place_along(view: SchedulerView, found: &LoopGraph, node: NodeId, dim: Dim) -> Result<(u32, u32), Bug> {
-    coordinate(view, found.graph.nodes()[node].entity, dim)
+    PlacesAlong::new(view, dim).of(found.graph.nodes()[node].entity)
 }
 
 fn dim_symbol(view: SchedulerView, dim: Dim) -> Result<Symbol, Bug> {

@@ -12,7 +12,7 @@ use crate::ir::control::MAX_LOADS;
 use crate::ir::layout::{Dim, Layout};
 use crate::ir::nodes::Bug;
 use crate::passes::schedule::graph::buffer_parts::parts_with;
-use crate::passes::schedule::graph::coordinates::coordinate;
+use crate::passes::schedule::graph::coordinates::PlacesAlong;
 use crate::passes::schedule::strategies::products::operations::Operations;
 
 /// The turns in which the halves of a factor are read.
@@ -91,7 +91,8 @@ fn of_factor(
         all.map(|(node, _)| node.entity).collect::<Vec<Entity>>()
     };
     let [reads, loads] = [read, load].map(pieces);
-    let places = reads.iter().map(|&node| coordinate(view, node, dim)).collect::<Result<Vec<_>, Bug>>()?;
+    let mut along = PlacesAlong::new(view, dim);
+    let places = reads.iter().map(|&node| along.of(node)).collect::<Result<Vec<_>, Bug>>()?;
     let mut distinct = places.clone();
     distinct.sort_unstable();
     distinct.dedup();
