@@ -45,7 +45,7 @@ use crate::passes::facts::{
     EnteredInOrder, EnteredWithLoads, Geometry, LdsBuffer, LogicalBody, OrderedAccesses, Settled, Staggered,
     Synchronised,
 };
-use crate::passes::loops::expand::{Base, Expansion};
+use crate::passes::loops::expand::{Base, Expansion, Iteration};
 
 /// A part of LDS: the copy of a buffer that belongs to one iteration, counted from the running trip. Or what
 /// an access touches of a global memory, which has no place in LDS.
@@ -325,6 +325,13 @@ impl BarrierNodes<'_, '_> {
         }))
     }
 
+    /// True if an access touches what the `last` one did, a piece of the same node in the same iteration:
+    /// then it needs no other barrier and adds nothing.
+    fn touches_as_before(&self, node: Entity, last: &mut Option<(Entity, Iteration)>) -> bool {
+        let own = self.expansions.get(node).ok().map(|expansion| (expansion.logical, expansion.iteration));
+        own.is_some() && std::mem::replace(last, own) == own
+    }
+
     /// What a node touches of LDS and of contended global memories.
     fn touches(
         &self,
@@ -582,9 +589,11 @@ impl Placer<'_, '_> {
         touched: &mut TouchedLds,
     ) -> Result<NewBarriers, Diagnostic> {
         let mut new = NewBarriers::new();
+        let mut last = None;
         for (at, &node) in body.iter().enumerate() {
             if self.new.contains(node) {
                 touched.clear();
+                last = None;
                 continue;
             }
             if self.others.contains(node) {
@@ -594,22 +603,14 @@ impl Placer<'_, '_> {
             match op.row().class {
                 // Its schedule has proved its own barriers, and one more would pair up with others.
                 OpClass::Region if self.found.loops.get(node)?.staggered => {
-                    let is_open = match self.found.loops.get(node)?.entered_in_order {
-                        true => !touched.has_reads_of_lds_alone(),
-                        false => *touched != TouchedLds::default(),
-                    };
-                    if is_open && self.only_later_loads(node, &body[..at], touched)? {
-                        touched.clear();
-                    } else if is_open {
-                        // In front of the barriers that put the waves out of step.
-                        let controls = self.controls_before(&body[..at])?;
-                        let entry = self.enter_settled(node, touched)?;
-                        new.extend(entry.into_iter().map(|own| (at - controls, own)));
-                        touched.clear();
-                    }
-                    self.note_accesses(node, touched)?;
+                    last = None;
+                    new.extend(self.staggered_loop(node, &body[..at], touched)?);
                 }
-                OpClass::Region => self.inner_region(region, node, op, touched)?,
+                OpClass::Region => {
+                    last = None;
+                    self.inner_region(region, node, op, touched)?;
+                }
+                OpClass::Access if self.found.touches_as_before(node, &mut last) => {}
                 OpClass::Access => {
                     let touches = self.found.touches(node, op, operands, &self.contended)?;
                     let hazard = touches.iter().find_map(|(area, effect)| touched.hazard(area, *effect));
@@ -619,7 +620,10 @@ impl Placer<'_, '_> {
                     }
                     touches.into_iter().for_each(|(area, effect)| touched.add(area, effect));
                 }
-                OpClass::Order if op == Op::Barrier => touched.clear(),
+                OpClass::Order if op == Op::Barrier => {
+                    touched.clear();
+                    last = None;
+                }
                 OpClass::Declaration
                 | OpClass::Constant
                 | OpClass::ElementWise
@@ -631,6 +635,31 @@ impl Placer<'_, '_> {
                 | OpClass::Order => self.others.insert(node),
             }
         }
+        Ok(new)
+    }
+
+    /// Walks a loop that keeps its accesses in order by itself; barriers in front of it.
+    fn staggered_loop(
+        &mut self,
+        node: Entity,
+        before: &[Entity],
+        touched: &mut TouchedLds,
+    ) -> Result<NewBarriers, Diagnostic> {
+        let mut new = NewBarriers::new();
+        let is_open = match self.found.loops.get(node)?.entered_in_order {
+            true => !touched.has_reads_of_lds_alone(),
+            false => *touched != TouchedLds::default(),
+        };
+        if is_open && self.only_later_loads(node, before, touched)? {
+            touched.clear();
+        } else if is_open {
+            // In front of the barriers that put the waves out of step.
+            let place = before.len() - self.controls_before(before)?;
+            let entry = self.enter_settled(node, touched)?;
+            new.extend(entry.into_iter().map(|own| (place, own)));
+            touched.clear();
+        }
+        self.note_accesses(node, touched)?;
         Ok(new)
     }
 
@@ -711,8 +740,12 @@ impl Placer<'_, '_> {
     /// Adds everything that a loop touches, in any iteration, and that is not over after it.
     fn note_accesses(&self, node: Entity, touched: &mut TouchedLds) -> PassResult {
         let is_settled = self.found.loops.get(node)?.settled;
+        let mut last = None;
         for &inner in &self.bodies.get(node)?.0 {
             let (&op, operands, _) = self.found.nodes.get(inner)?;
+            if !op.is_access() || self.found.touches_as_before(inner, &mut last) {
+                continue;
+            }
             for (area, effect) in self.found.touches(inner, op, operands, &self.contended)? {
                 // Schedules order accesses of LDS between their barriers, and know nothing of global memory.
                 let is_fault = match area.space == AddressSpace::Global {
