@@ -188,12 +188,6 @@ impl Ranges {
         });
     }
 
-    /// True if a register is in both.
-    #[inline]
-    pub(super) fn overlaps(&self, other: &Ranges) -> bool {
-        self.as_slice().iter().any(|&range| other.touches(range))
-    }
-
     /// True if a register of `range` is in the list.
     #[inline]
     pub(super) fn touches(&self, range: RegisterRange) -> bool {

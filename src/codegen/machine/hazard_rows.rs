@@ -301,8 +301,17 @@ impl CountedRegisters {
 
     /// The registers, as ranges of operand numbers; `None` for [`CountedRegisters::Itself`].
     pub(super) fn of(self, inst: &Inst) -> Option<Ranges> {
-        let info = inst.op.info();
+        if self == CountedRegisters::Itself {
+            return None;
+        }
         let mut ranges = Ranges::EMPTY;
+        self.visit(inst, &mut |range| ranges.push(range));
+        Some(ranges)
+    }
+
+    /// Shows `see` the same ranges one after the other.
+    pub(super) fn visit(self, inst: &Inst, see: &mut dyn FnMut(RegisterRange)) {
+        let info = inst.op.info();
         let is_vgpr =
             |range: RegisterRange| range.is_vector() && u32::from(range.start) < Operand::FIRST_AGPR;
         for access in accesses(inst) {
@@ -330,40 +339,36 @@ impl CountedRegisters {
                 _ => false,
             };
             if counts {
-                ranges.push(range);
+                see(range);
             }
         }
-        let implicit = |set: Implicit, only: RegisterRange, ranges: &mut Ranges| {
-            implicit_ranges(set).filter(|range| *range == only).for_each(|range| ranges.push(range));
+        let mut implicit = |set: Implicit, only: RegisterRange| {
+            implicit_ranges(set).filter(|range| *range == only).for_each(&mut *see);
         };
         match self {
-            CountedRegisters::Itself => return None,
             CountedRegisters::WrittenScalars | CountedRegisters::WrittenVcc => {
-                implicit(info.writes, RegisterRange::VCC, &mut ranges)
+                implicit(info.writes, RegisterRange::VCC);
             }
-            CountedRegisters::WrittenExec => implicit(info.writes, RegisterRange::EXEC, &mut ranges),
-            CountedRegisters::WrittenM0 => implicit(info.writes, RegisterRange::M0, &mut ranges),
-            CountedRegisters::ReadScalars => {
-                hidden_read(info).into_iter().for_each(|range| ranges.push(range))
-            }
-            CountedRegisters::ImplicitVcc => implicit(info.reads, RegisterRange::VCC, &mut ranges),
-            CountedRegisters::ImplicitM0 => implicit(info.reads, RegisterRange::M0, &mut ranges),
+            CountedRegisters::WrittenExec => implicit(info.writes, RegisterRange::EXEC),
+            CountedRegisters::WrittenM0 => implicit(info.writes, RegisterRange::M0),
+            CountedRegisters::ReadScalars => hidden_read(info).into_iter().for_each(see),
+            CountedRegisters::ImplicitVcc => implicit(info.reads, RegisterRange::VCC),
+            CountedRegisters::ImplicitM0 => implicit(info.reads, RegisterRange::M0),
             CountedRegisters::ZeroFlag => {
                 for operand in inst.operands {
                     match operand {
-                        Operand::VCCZ => ranges.push(RegisterRange::VCC),
-                        Operand::EXECZ => ranges.push(RegisterRange::EXEC),
+                        Operand::VCCZ => see(RegisterRange::VCC),
+                        Operand::EXECZ => see(RegisterRange::EXEC),
                         _ => {}
                     }
                 }
             }
             CountedRegisters::HardwareRegister => {
                 let register = hardware_register(inst).map_or(0, |(register, _)| register);
-                ranges.push(RegisterRange { start: register as u16, len: 1 });
+                see(RegisterRange { start: register as u16, len: 1 });
             }
             _ => {}
         }
-        Some(ranges)
     }
 }
 

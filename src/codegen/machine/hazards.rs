@@ -19,7 +19,7 @@ use super::access::{
 };
 use super::body::{InstId, MachineBody, MachineInst};
 use super::dataflow::{Dataflow, News, Rewrite, State};
-use super::hazard_rows::{HazardClass, HazardRow, LONGEST_ROW, ROWS, When};
+use super::hazard_rows::{CountedRegisters, HazardClass, HazardRow, LONGEST_ROW, ROWS, When};
 use super::matrix_rows::{
     COLUMNS, LONGEST_MATRIX_ROW, MATRIX_ROWS, MATRIX_USES, MatrixClass, MatrixUse, forwards, matrix_class,
     passes_column,
@@ -503,6 +503,7 @@ impl HazardResolver {
         let mut need = u32::from(self.state.run.breaks_at(inst));
         let ends = self.sides(inst.op).ends;
         let mut ends = by_form(ends, self.known.ends_by_form, |row| ROWS[row].then.0, inst);
+        let mut counted: Option<(CountedRegisters, Option<Ranges>)> = None;
         for r in self.recent.iter().rev() {
             let elapsed = (self.clock - r.at - 1) as u32;
             if elapsed >= LONGEST_ROW {
@@ -516,7 +517,12 @@ impl HazardResolver {
                 if waits <= elapsed + need {
                     continue;
                 }
-                let counted = ROWS[row].then.1.of(inst);
+                // Rows that hold for an instruction mostly look at the same registers of it.
+                let kind = ROWS[row].then.1;
+                let counted = match counted {
+                    Some((known, ranges)) if known == kind => ranges,
+                    _ => counted.insert((kind, kind.of(inst))).1,
+                };
                 if counted.is_some_and(|ranges| ranges.as_slice().is_empty()) {
                     ends &= !(1 << row);
                 } else if self.applies(row, r, inst, counted) {
@@ -566,23 +572,19 @@ impl HazardResolver {
         if !when {
             return false;
         }
-        let mut ranges = (row.first.1.of(&first.inst), counted);
-        if first.indexed || self.state.indexing {
-            let widen = |ranges: &mut Option<Ranges>| {
-                ranges.iter_mut().for_each(|ranges| ranges.widen(RegisterRange::indexed));
-            };
-            if first.indexed {
-                widen(&mut ranges.0);
-            }
-            if self.state.indexing && is_valu(then.op.info()) {
-                widen(&mut ranges.1);
-            }
+        let mut counted = counted;
+        if self.state.indexing && is_valu(then.op.info()) {
+            counted.iter_mut().for_each(|ranges| ranges.widen(RegisterRange::indexed));
         }
-        match &ranges {
-            (Some(one), Some(other)) => one.overlaps(other),
-            (Some(some), None) | (None, Some(some)) => !some.as_slice().is_empty(),
-            (None, None) => true,
+        if row.first.1 == CountedRegisters::Itself {
+            return counted.is_none_or(|ranges| !ranges.as_slice().is_empty());
         }
+        let mut meets = false;
+        row.first.1.visit(&first.inst, &mut |range| {
+            let range = if first.indexed { range.indexed() } else { range };
+            meets |= counted.as_ref().is_none_or(|ranges| ranges.touches(range));
+        });
+        meets
     }
 
     fn needed_by_matrices(&self, inst: &Inst) -> u32 {

@@ -8,25 +8,31 @@ use crate::codegen::isa::Operand;
 #[derive(Copy, Clone, Default, PartialEq, Eq)]
 struct RegisterSet([u64; Operand::END as usize / 64]);
 
-/// The words of a set in which a range lies, and its bits there.
+/// Shows `see` the words of a set in which a range lies, and its bits there.
 #[inline]
-fn words(range: RegisterRange) -> impl Iterator<Item = (usize, u64)> {
-    let (start, end) = (range.numbers().start, range.numbers().end);
-    (start / 64..end.div_ceil(64)).map(move |word| {
-        let from = |number: usize| u64::MAX.checked_shl(number.saturating_sub(64 * word) as u32).unwrap_or(0);
-        (word, from(start) & !from(end))
-    })
+fn words(range: RegisterRange, mut see: impl FnMut(usize, u64)) {
+    let (mut start, end) = (range.numbers().start, range.numbers().end);
+    while start < end {
+        let (word, bit) = (start / 64, start % 64);
+        let count = (end - start).min(64 - bit);
+        see(word, u64::MAX >> (64 - count) << bit);
+        start += count;
+    }
 }
 
 impl RegisterSet {
     fn add(&mut self, ranges: &Ranges) {
         for &range in ranges.as_slice() {
-            words(range).for_each(|(word, bits)| self.0[word] |= bits);
+            words(range, |word, bits| self.0[word] |= bits);
         }
     }
 
     fn meets(&self, ranges: &Ranges) -> bool {
-        ranges.as_slice().iter().any(|&range| words(range).any(|(word, bits)| self.0[word] & bits != 0))
+        ranges.as_slice().iter().any(|&range| {
+            let mut met = 0;
+            words(range, |word, bits| met |= self.0[word] & bits);
+            met != 0
+        })
     }
 
     fn join(&mut self, other: &RegisterSet) {
