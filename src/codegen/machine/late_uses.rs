@@ -11,9 +11,15 @@ use super::access::accesses;
 use super::body::{InstId, MachineBody, MachineInst};
 use crate::codegen::isa::{Implicit, Operand, Unit, VReg};
 use crate::index::Stretches;
+use cranelift_entity::SecondaryMap;
 
-/// A part of a virtual register.
-type LoadedPart = (VReg, u32);
+/// Parts of virtual registers, one bit each.
+type NamedParts = SecondaryMap<VReg, u32>;
+
+/// So many parts from one on.
+fn bits(part: u32, width: u32) -> u32 {
+    (((1u64 << width) - 1) << part) as u32
+}
 
 /// Puts the scalar instructions from `first` to the end of `body` that depend on `loaded`, registers and how
 /// many they are, after all others. They stay where they are if anything else but these values orders them.
@@ -21,10 +27,12 @@ pub(crate) fn put_uses_last(body: &mut MachineBody, first: InstId, loaded: &[(Op
     let mut late = LateUses::default();
     for &(operand, width) in loaded {
         let Some((register, part)) = operand.as_virtual() else { continue };
-        late.made.extend((part..part + width).map(|part| (register, part)));
+        late.made[register] |= bits(part, width);
     }
     let end = body.insts.next_key();
-    if late.made.is_empty() || !body.insts.range(first..end).iter().all(|inst| late.take(inst)) {
+    if late.made.values().all(|&parts| parts == 0)
+        || !body.insts.range(first..end).iter().all(|inst| late.take(inst))
+    {
         return;
     }
     let moved = late.others.iter().chain(&late.insts);
@@ -39,9 +47,9 @@ struct LateUses {
     insts: SmallVec<[MachineInst; 16]>,
     others: Vec<MachineInst>,
     /// Registers that are loaded, and those that late instructions write.
-    made: SmallVec<[LoadedPart; 16]>,
+    made: NamedParts,
     /// Registers that late instructions read.
-    read: SmallVec<[LoadedPart; 32]>,
+    read: NamedParts,
     /// The last instruction that has written SCC is late.
     scc: bool,
 }
@@ -54,8 +62,7 @@ impl LateUses {
         for access in accesses(&inst.inst) {
             match access.operand.as_virtual() {
                 Some((register, part)) => {
-                    let mut parts = part..part + access.width;
-                    uses |= access.reads() && parts.any(|part| self.made.contains(&(register, part)));
+                    uses |= access.reads() && self.made[register] & bits(part, access.width) != 0;
                 }
                 None => is_named = false,
             }
@@ -65,9 +72,7 @@ impl LateUses {
         if !is_late {
             for access in accesses(&inst.inst).filter(|access| access.writes()) {
                 let Some((register, part)) = access.operand.as_virtual() else { continue };
-                let touched =
-                    |part| self.made.contains(&(register, part)) || self.read.contains(&(register, part));
-                if (part..part + access.width).any(touched) {
+                if (self.made[register] | self.read[register]) & bits(part, access.width) != 0 {
                     return false;
                 }
             }
@@ -81,8 +86,8 @@ impl LateUses {
         }
         for access in accesses(&inst.inst) {
             let Some((register, part)) = access.operand.as_virtual() else { continue };
-            let parts = (part..part + access.width).map(|part| (register, part));
-            if access.writes() { self.made.extend(parts) } else { self.read.extend(parts) }
+            let parts = if access.writes() { &mut self.made } else { &mut self.read };
+            parts[register] |= bits(part, access.width);
         }
         self.scc |= info.writes.contains(Implicit::SCC);
         self.insts.push(*inst);

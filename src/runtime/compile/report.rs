@@ -368,13 +368,19 @@ fn layout_text(layout: &Layout, dims: &DimTable) -> String {
             };
             let name = if at == 0 { source.name() } else { "" };
             let plural = if at == 0 { "s " } else { "" };
-            // Writing to a string cannot fail.
-            let _ = write!(text, "{separator}{name}{plural}{}", mode.extent);
-            let _ = match mode.dim {
-                None => write!(text, " copies"),
-                Some(dim) if mode.stride == 1 => write!(text, " of {}", dims.name(dim)),
-                Some(dim) => write!(text, " of {} by {}", dims.name(dim), mode.stride),
-            };
+            let [extent, stride] = [mode.extent, mode.stride].map(|number| number.to_string());
+            [separator, name, plural, &extent].into_iter().for_each(|word| text.push_str(word));
+            match mode.dim {
+                None => text.push_str(" copies"),
+                Some(dim) => {
+                    text.push_str(" of ");
+                    text.push_str(dims.name(dim));
+                    if mode.stride != 1 {
+                        text.push_str(" by ");
+                        text.push_str(&stride);
+                    }
+                }
+            }
         }
     }
     if text.is_empty() { "one element".to_string() } else { text }
