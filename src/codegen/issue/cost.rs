@@ -28,6 +28,8 @@ pub(crate) struct IssueCost {
     pub held: u32,
     /// Until its unit takes the next one.
     pub busy: u32,
+    /// For as long the units that all SIMDs share are taken by it in the long run, by a wave on each.
+    pub served: u32,
     /// So long before its unit takes it a queue does.
     pub queued: u32,
     /// Until a vector instruction, and an access of memory, may follow a matrix instruction.
@@ -45,8 +47,14 @@ pub(crate) struct IssueRates {
     queue: u32,
     /// Clk until data come from LDS to a wave that is alone, and from memory.
     latencies: [u32; 2],
-    /// Clk between two vector memory instructions of a wave, whose path all SIMDs share.
+    /// Clk between two vector memory instructions of a wave, whose path all SIMDs share, and between two
+    /// loads to LDS in the long run.
     memory: u32,
+    direct: u32,
+    /// Bytes per clk from the caches to registers.
+    memory_bytes: u32,
+    /// The least clk that an access of LDS takes in the long run.
+    least_lds: u32,
 }
 
 impl IssueRates {
@@ -61,6 +69,10 @@ impl IssueRates {
             queue: clk(DeviceParameter::LdsQueue) / 2,
             latencies: [DeviceParameter::LdsLatencyWide, DeviceParameter::LoadedLatency].map(clk),
             memory: clk(DeviceParameter::VectorInterval) * SIMDS as u32,
+            direct: clk(DeviceParameter::DirectLds) * SIMDS as u32,
+            memory_bytes: clk(DeviceParameter::VectorBytes),
+            // Two SIMDs issue in turns.
+            least_lds: 2 * clk(DeviceParameter::LdsPairInterval),
         }
     }
 
@@ -71,13 +83,26 @@ impl IssueRates {
             unit,
             held,
             busy,
+            served: busy,
             queued: 0,
             blocks: [0; 2],
             results: [result; 2],
         };
         let in_lds = |clk: f64, latency: u32| {
             let busy = clk as u32;
-            IssueCost { queued: self.queue * busy, ..plain(IssueUnit::Lds, busy, latency + busy) }
+            IssueCost {
+                queued: self.queue * busy,
+                served: busy.max(self.least_lds),
+                ..plain(IssueUnit::Lds, busy, latency + busy)
+            }
+        };
+        let in_memory = |kind: VectorKind, bytes: u32| {
+            let latency = if kind == VectorKind::Load { self.latencies[1] } else { 0 };
+            let served = match kind {
+                VectorKind::LoadToLds => self.direct,
+                _ => self.memory.max(LANES * SIMDS as u32 * bytes / self.memory_bytes),
+            };
+            IssueCost { served, ..plain(IssueUnit::Memory, self.memory, latency) }
         };
         match *kind {
             CostKind::Valu { clk, .. } => {
@@ -93,10 +118,7 @@ impl IssueRates {
                 IssueCost { results: [0; 2], ..in_lds(self.lds[1] * f64::from(dwords), 0) }
             }
             CostKind::Lds { dwords, .. } => in_lds(self.lds[0] * f64::from(dwords), self.latencies[0]),
-            CostKind::Vector { kind: VectorKind::Load, .. } => {
-                plain(IssueUnit::Memory, self.memory, self.latencies[1])
-            }
-            CostKind::Vector { .. } => plain(IssueUnit::Memory, self.memory, 0),
+            CostKind::Vector { kind, bytes, .. } => in_memory(kind, bytes),
             CostKind::Nop { clk } | CostKind::Sleep { clk } => {
                 IssueCost { held: held + clk as u32, ..plain(IssueUnit::Other, 0, 0) }
             }

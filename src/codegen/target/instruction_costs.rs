@@ -2,10 +2,13 @@
 //! for the estimates that schedules are compared by.
 
 use super::device_model::DeviceModel;
+use super::matrix::MatrixInstruction;
 use super::parameter_set::ParameterSet;
 use super::parameters::DeviceParameter;
 use crate::codegen::arch::Arch;
-use crate::codegen::isa::{Calc, Counter, Effect, Element, Format, Inst, Meaning, OpInfo, Unit, WaitCounts};
+use crate::codegen::isa::{
+    Calc, Counter, Effect, Element, Format, Inst, Meaning, Modifiers, OpInfo, Unit, WaitCounts,
+};
 
 /// Classes of which a SIMD issues one instruction each per turn (rocprofiler-compute documentation,
 /// "Scheduler").
@@ -152,6 +155,16 @@ impl InstructionCost {
         }
         (cost.class, cost.kind) = kind(device, arch, inst, only_vectors, &mut cost);
         cost
+    }
+}
+
+impl MatrixInstruction {
+    /// The cost of the instruction on a device.
+    pub(crate) fn cost(&self, device: &DeviceModel, arch: Arch) -> InstructionCost {
+        let [of_a, of_b] = self.formats.map(u32::from);
+        let modifiers = Modifiers::new().cbsz(of_a).blgp(of_b);
+        let inst = Inst::new(self.opcode, &[]).modifiers(modifiers);
+        InstructionCost::of(device, arch, &inst, || true)
     }
 }
 

@@ -460,7 +460,7 @@ impl Expander {
         drop(product);
         self.count += replicas * k_replicas * side_by_side;
         if mma.is_of_lanes() {
-            read_late(world, out, products)?;
+            read_late(world, self.root, mma, (out, products))?;
         }
         self.begin(logical.node);
         self.copies.nodes.extend(current);

@@ -4,23 +4,42 @@
 
 use bevy_ecs::prelude::*;
 
+use crate::codegen::issue::IssueRates;
+use crate::codegen::target::{CostKind, DeviceModel, LdsKind, Target};
+use crate::ir::layout::Mma;
 use crate::ir::node_map::NodeMap;
 use crate::ir::nodes::{self, Bug};
+use crate::passes::facts::Settings;
 
-/// How many products a read comes before the first one that takes it: about the time of a read of LDS, four
-/// clk for each.
-const PRODUCTS_AHEAD: usize = 24;
+/// How many products a read comes before the first one that takes it: as many as a wave issues until what it
+/// reads of LDS is there, 16 bytes per lane.
+fn products_ahead(target: Target, mma: Mma) -> usize {
+    let device = DeviceModel::nearest(target);
+    let rates = IssueRates::of(device);
+    let read = rates.cost(&CostKind::Lds { kind: LdsKind::Read, dwords: 4 }, 1);
+    let product = target.matrix_instruction(mma).map(|product| product.cost(device, target.arch));
+    let held = product.map_or(1, |product| rates.cost(&product.kind, product.turns).held);
+    read.results[0].div_ceil(held.max(1)) as usize
+}
 
-/// Puts the reads that stand directly in front of the products, which are the nodes of `out` from `first` on,
-/// among them.
-pub(super) fn read_late(world: &World, out: &mut [Entity], first: usize) -> Result<(), Bug> {
+/// Puts the reads that stand directly in front of the products `mma`, which are the nodes of `out` from
+/// `first` on, among them.
+pub(super) fn read_late(
+    world: &World,
+    root: Entity,
+    mma: Mma,
+    (out, first): (&mut [Entity], usize),
+) -> Result<(), Bug> {
+    let Settings(settings) = nodes::fact(world, root, "a kernel without settings")?;
+    let ahead = products_ahead(settings.target(), mma);
+    let seen = |node| nodes::node(world, node);
     let mut start = first;
-    while start > 0 && nodes::op(world, out[start - 1])?.loads() {
+    while start > 0 && seen(out[start - 1])?.op.loads() {
         start -= 1;
     }
     let mut first_use = NodeMap::<usize>::default();
     for (at, &product) in out.iter().enumerate().skip(first) {
-        for &factor in nodes::node(world, product)?.operands.0.iter().take(2) {
+        for &factor in seen(product)?.operands.0.iter().take(2) {
             if first_use.get(factor).is_none() {
                 first_use.insert(factor, at);
             }
@@ -29,7 +48,7 @@ pub(super) fn read_late(world: &World, out: &mut [Entity], first: usize) -> Resu
     let mut order: Vec<(usize, usize, Entity)> = Vec::with_capacity(out.len() - start);
     for (at, &node) in out.iter().enumerate().skip(start) {
         let place = match (at < first, first_use.get(node)) {
-            (true, Some(user)) => user.saturating_sub(PRODUCTS_AHEAD).max(first),
+            (true, Some(user)) => user.saturating_sub(ahead).max(first),
             _ => at,
         };
         order.push((place, at, node));

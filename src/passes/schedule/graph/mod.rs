@@ -3,6 +3,7 @@
 //! - [`loops`]: the loops that schedulers look at
 //! - [`dependence_graph`]: the dependences of a loop body, as data; [`mod@dependences`]: how they are found
 //! - [`resources`]: units and delays of a machine; `target_model`: those of the chips
+//! - [`node_costs`]: what the instructions cost that nodes will be
 //! - [`view`]: the kernel under scheduling
 //! - [`assignment`]: a cycle for every node
 //! - [`coordinates`]: where an expanded node lies in its tile
@@ -19,6 +20,7 @@ pub(crate) mod dependences;
 pub(crate) mod keys;
 pub(crate) mod lds_use;
 pub(crate) mod loops;
+pub(crate) mod node_costs;
 pub(crate) mod numbers;
 pub(crate) mod resources;
 mod target_model;

@@ -29,7 +29,6 @@ use self::spacing::{Paces, WaveWork};
 use super::products::operations::Operations;
 use super::products::tags::plain;
 use super::products::{OtherLoop, ProductLoop};
-use crate::codegen::target::DeviceModel;
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::node::*;
 use crate::ir::nodes::Bug;
@@ -103,7 +102,7 @@ fn classify(
     if reads > products {
         return Err(NotInterleaved::Few { reads, products });
     }
-    let paces = Paces::of(&operations, DeviceModel::nearest(view.settings()?.target()))?;
+    let paces = Paces::of(&operations)?;
     let room = LdsRoom::of(view, found)?;
     let spacing = match direct[0] {
         false => {

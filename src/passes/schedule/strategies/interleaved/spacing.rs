@@ -10,15 +10,11 @@ use bevy_ecs::prelude::*;
 
 use super::super::products::operations::Operations;
 use super::HALVES;
-use crate::codegen::target::{DeviceModel, DeviceParameter, LDS_PORTS};
+use crate::codegen::target::{DeviceModel, DeviceParameter};
 use crate::ir::control::MAX_LOADS;
-use crate::ir::node::*;
 use crate::ir::nodes::Bug;
+use crate::passes::schedule::graph::node_costs::{NodeCosts, per_simd};
 use crate::passes::schedule::graph::resources::Class;
-
-/// Clk of matrix instructions that a global load of 16 bytes per lane takes, of each of four waves: the time
-/// in which the vector cache processes it is 16 (ROCm/gfx950-gluon-tutorials, `docs/tcp_bound_tile_model`).
-const CLK_PER_LOAD: u32 = 64;
 
 /// The most copies of tiles in LDS.
 const MOST_COPIES: u32 = 3;
@@ -92,42 +88,35 @@ pub(super) struct Paces {
 }
 
 impl Paces {
-    /// LDS serves all waves of the workgroup in turn, and so does the vector cache.
-    pub(super) fn of(operations: &Operations, device: &DeviceModel) -> Result<Paces, Bug> {
-        let view = operations.view;
-        let of = |parameter| device.count(parameter) as u32;
-        let (target, waves) = (view.settings()?.target(), view.waves()?);
-        let (mut product, mut read, mut written) = (0, 0, 0);
-        for (node, own) in operations.body.iter().zip(operations.found.nodes.values()) {
-            if let Some(MmaChoice::Explicit(mma)) = own.op.product() {
-                let passes = target.matrix_instruction(mma).map_or(0, |instruction| instruction.passes);
-                product = product.max(of(DeviceParameter::Turn) * u32::from(passes));
-            }
-            match node.class {
-                Class::ReadShared => read = read.max(own.registers),
-                Class::WriteShared => {
-                    written = written.max(view.registers(view.node(node.entity)?.operands.at(0)?)?);
-                }
-                Class::ReadGlobal
-                | Class::GlobalToShared
-                | Class::WriteGlobal
-                | Class::Mma
-                | Class::Valu
-                | Class::Shuffle
-                | Class::Free => {}
+    /// LDS serves all waves of the workgroup in turn, and so does the vector cache; waves of a SIMD share its
+    /// matrix core as they share the rest.
+    pub(super) fn of(operations: &Operations) -> Result<Paces, Bug> {
+        let (view, found) = (operations.view, operations.found);
+        let device = DeviceModel::nearest(view.settings()?.target());
+        let mut costs = NodeCosts::of(view, found)?;
+        let [mut product, mut read, mut write, mut load] = [0; 4];
+        for node in found.body() {
+            let (class, Some(cost)) = costs.cost(node)? else { continue };
+            match class {
+                Class::Mma => product = cost.served.max(product),
+                Class::ReadShared => read = cost.served.max(read),
+                Class::WriteShared => write = cost.served.max(write),
+                Class::ReadGlobal | Class::GlobalToShared => load = cost.served.max(load),
+                Class::WriteGlobal | Class::Valu | Class::Shuffle | Class::Free => {}
             }
         }
-        // Waves of a SIMD share its matrix core as they share the rest.
-        let product = product.max(1) * waves.div_ceil(target.simds_per_compute_unit).max(1);
-        let in_lds = |registers: u32, port| 256 * registers * waves / (LDS_PORTS * of(port)).max(1);
-        let products = |clk: u32| clk.div_ceil(product).max(1);
+        let products = |clk: u32| clk.div_ceil(product.max(1)).max(1);
+        // At the greatest clock, at which a latency is the most clk.
+        let loaded_latency = device.value(DeviceParameter::MemoryLatencyLoaded).value as u32;
+        let per_simd = per_simd(view.waves()?);
+        let [latency, loaded_latency] =
+            [costs.latency_in_cluster(), loaded_latency].map(|clk| products(clk.div_ceil(per_simd)));
         Ok(Paces {
-            read: products(in_lds(read, DeviceParameter::LdsPortRead)),
-            write: products(in_lds(written, DeviceParameter::LdsPortWrite)),
-            load: products(CLK_PER_LOAD * waves / target.simds_per_compute_unit.max(1)),
-            latency: products(of(DeviceParameter::LdsLatencyQueued)),
-            // At the greatest clock, at which it is the most clk.
-            loaded_latency: products(device.value(DeviceParameter::MemoryLatencyLoaded).value as u32),
+            read: products(read),
+            write: products(write),
+            load: products(load),
+            latency,
+            loaded_latency,
         })
     }
 

@@ -4,31 +4,23 @@ use bevy_ecs::prelude::*;
 
 use super::super::products::operations::Operations;
 use super::unsuitable::Unsuitable;
-use crate::codegen::target::{DeviceModel, DeviceParameter, LDS_PORTS, Target};
+use crate::codegen::target::{DeviceModel, DeviceParameter};
 use crate::ir::node::*;
 use crate::ir::nodes::Bug;
 use crate::passes::schedule::apply::pressure;
+use crate::passes::schedule::graph::node_costs::{NodeCosts, per_simd};
 use crate::passes::schedule::graph::resources::Class;
 
 /// Memory regions of a trip that runs quadrant by quadrant, and as many compute regions.
 pub const REGIONS: usize = 4;
 
-/// Waves that take turns.
-pub(super) struct Halves {
-    /// Waves of one half.
-    pub(super) waves: u32,
-    /// Those of them on one SIMD.
-    pub(super) per_simd: u32,
-}
-
-/// Clocks that the operations of an iteration take, for one half of the waves where nothing else is said.
-///
-/// A global load counts as one from idle memory, an LDS access as one in the queue that a whole cluster
-/// makes.
+/// Clocks that the operations of an iteration take, by the costs of their instructions, for one half of the
+/// waves where nothing else is said. A global load counts as one from idle memory, an LDS access as one in
+/// the queue that a whole cluster makes.
 pub(super) struct LoopWork {
     /// Matrix instructions of a SIMD.
     compute: u32,
-    /// LDS reads and writes, at the rate of the ports of a unit.
+    /// LDS reads and writes.
     reads: u32,
     writes: u32,
     /// The reads of each factor.
@@ -43,66 +35,43 @@ pub(super) struct LoopWork {
 }
 
 impl LoopWork {
-    /// That of a loop whose factors' logical reads are `factors`.
-    pub(super) fn of(
-        operations: &Operations,
-        factors: [Entity; 2],
-        target: Target,
-        half: &Halves,
-    ) -> Result<LoopWork, Bug> {
-        let view = operations.view;
-        let device = DeviceModel::nearest(target);
-        let of = |parameter| device.count(parameter) as u32;
-        // Of one wave at one port.
-        let interval = of(DeviceParameter::LdsPairInterval);
-        let access = |registers: u32, port| (256 * registers / of(port)).max(interval);
-        let pass = of(DeviceParameter::Turn);
-        let direct_load = half.waves * of(DeviceParameter::DirectLds);
-        let (mut compute, mut reads, mut writes, mut direct_loads) = (0, 0, 0, 0);
-        let mut factor_reads = [0; 2];
-        for (node, own) in operations.body.iter().zip(operations.found.nodes.values()) {
-            if let Some(MmaChoice::Explicit(mma)) = own.op.product() {
-                let passes = target.matrix_instruction(mma).map_or(0, |instruction| instruction.passes);
-                compute += pass * u32::from(passes) * half.per_simd;
-            }
-            match node.class {
+    /// That of a loop whose factors' logical reads are `factors`, with halves of so many waves.
+    pub(super) fn of(operations: &Operations, factors: [Entity; 2], half: u32) -> Result<LoopWork, Bug> {
+        let (view, found) = (operations.view, operations.found);
+        let device = DeviceModel::nearest(view.settings()?.target());
+        let mut costs = NodeCosts::of(view, found)?;
+        let mut work = LoopWork {
+            compute: 0,
+            reads: 0,
+            writes: 0,
+            factor_reads: [0; 2],
+            direct_loads: 0,
+            direct_load: 0,
+            global_latency: device.count(DeviceParameter::MemoryLatency) as u32,
+            loaded_latency: device.value(DeviceParameter::MemoryLatencyLoaded).value as u32,
+            lds_latency: costs.latency_in_cluster(),
+        };
+        for node in found.body() {
+            let (class, Some(cost)) = costs.cost(node)? else { continue };
+            let clk = cost.served * per_simd(half);
+            match class {
+                Class::Mma => work.compute += clk,
                 Class::ReadShared => {
-                    let clk = access(own.registers, DeviceParameter::LdsPortRead);
-                    reads += clk;
-                    if let Some(side) = factors.iter().position(|read| *read == own.expansion.logical) {
-                        factor_reads[side] += clk;
+                    work.reads += clk;
+                    let logical = found.nodes[node].expansion.logical;
+                    if let Some(side) = factors.iter().position(|read| *read == logical) {
+                        work.factor_reads[side] += clk;
                     }
                 }
-                Class::WriteShared => {
-                    let registers = view.registers(view.node(node.entity)?.operands.at(0)?)?;
-                    writes += access(registers, DeviceParameter::LdsPortWrite);
+                Class::WriteShared => work.writes += clk,
+                Class::GlobalToShared => {
+                    work.direct_loads += clk;
+                    work.direct_load = clk;
                 }
-                Class::GlobalToShared => direct_loads += direct_load,
-                Class::ReadGlobal
-                | Class::WriteGlobal
-                | Class::Mma
-                | Class::Valu
-                | Class::Shuffle
-                | Class::Free => {}
+                Class::ReadGlobal | Class::WriteGlobal | Class::Valu | Class::Shuffle | Class::Free => {}
             }
         }
-        let of_half = |clk: u32| clk * half.waves / LDS_PORTS;
-        let [reads, writes] = [reads, writes].map(of_half);
-        let factor_reads = factor_reads.map(of_half);
-        let global_latency = of(DeviceParameter::MemoryLatency);
-        let loaded_latency = device.value(DeviceParameter::MemoryLatencyLoaded).value as u32;
-        let lds_latency = of(DeviceParameter::LdsLatencyQueued);
-        Ok(LoopWork {
-            compute,
-            reads,
-            writes,
-            factor_reads,
-            direct_loads,
-            direct_load,
-            global_latency,
-            loaded_latency,
-            lds_latency,
-        })
+        Ok(work)
     }
 
     /// An iteration in turns: four epochs, each as long as its memory cluster or half of the matrix

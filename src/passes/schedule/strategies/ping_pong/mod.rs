@@ -25,7 +25,7 @@ mod whole_tiles;
 use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
 
-use self::cost::{Halves, LoopWork, late_loads};
+use self::cost::{LoopWork, late_loads};
 pub(crate) use self::unsuitable::Unsuitable;
 use self::whole_tiles::{alone_and_beside_reads, loads_under_way};
 pub use super::products::Roles;
@@ -153,8 +153,7 @@ pub(crate) struct Product {
 /// # Errors
 /// Why it is not such a loop, or gains nothing.
 pub(crate) fn classify(view: SchedulerView, node: Entity, found: &LoopGraph) -> Result<Product, Unsuitable> {
-    let (waves, target) = (view.waves()?, view.settings()?.target());
-    let simds = target.simds_per_compute_unit;
+    let (waves, simds) = (view.waves()?, view.settings()?.target().simds_per_compute_unit);
     if waves == 0 || !waves.is_multiple_of(2 * simds) {
         return Err(Unsuitable::Waves(waves));
     }
@@ -192,9 +191,8 @@ pub(crate) fn classify(view: SchedulerView, node: Entity, found: &LoopGraph) -> 
     }
     let loads = own_loads.map(|load| operations.count(load));
     let scale_loads = scales.iter().flatten().map(|&[.., load]| operations.count(load)).sum();
-    let half = Halves { waves: waves / 2, per_simd: waves / (2 * simds) };
     let own_reads = factors.map(|[read, ..]| read);
-    let work = LoopWork::of(&operations, own_reads, target, &half)?;
+    let work = LoopWork::of(&operations, own_reads, waves / 2)?;
     let iterations = view.most_iterations(node)?.unwrap_or(u32::MAX);
     let is_possible = |copies: [u32; 2]| {
         let is_counted = i64::from(loads_under_way(copies, loads, scale_loads)) <= MAX_LOADS;

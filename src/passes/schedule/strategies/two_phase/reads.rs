@@ -8,14 +8,13 @@ use bevy_ecs::prelude::*;
 
 use super::halves::{HalfTrips, OperationId};
 use super::tiles::TileRead;
-use crate::codegen::target::{DeviceModel, DeviceParameter};
 use crate::ir::expr::Symbol;
 use crate::ir::layout::Dim;
-use crate::ir::node::MmaChoice;
 use crate::ir::nodes::Bug;
 use crate::passes::schedule::graph::coordinates::PlacesAlong;
 use crate::passes::schedule::graph::dependence_graph::{Dependence, NodeId};
 use crate::passes::schedule::graph::dependences::LoopGraph;
+use crate::passes::schedule::graph::node_costs::NodeCosts;
 use crate::passes::schedule::graph::resources::Class;
 use crate::passes::schedule::graph::view::SchedulerView;
 use cranelift_entity::PrimaryMap;
@@ -140,14 +139,14 @@ impl<'a> ProductOrder<'a> {
 
     /// How many matrix instructions a read takes until its data are there.
     fn latency(&self, view: SchedulerView, found: &LoopGraph) -> Result<u32, Bug> {
-        let target = view.settings()?.target();
-        let of = |parameter| DeviceModel::nearest(target).count(parameter) as u32;
-        let passes = self.nodes.iter().filter_map(|&node| match found.op(node)?.product()? {
-            MmaChoice::Explicit(mma) => target.matrix_instruction(mma).map(|own| u32::from(own.passes)),
-            MmaChoice::Kernel | MmaChoice::Shape(_) => None,
-        });
-        let clk = of(DeviceParameter::Turn) * passes.min().unwrap_or(1).max(1);
-        Ok(of(DeviceParameter::LdsLatencyQueued).div_ceil(clk.max(1)))
+        let mut costs = NodeCosts::of(view, found)?;
+        let mut least = u32::MAX;
+        for &node in &self.nodes {
+            if let (_, Some(product)) = costs.cost(node)? {
+                least = least.min(product.busy);
+            }
+        }
+        Ok(costs.latency_in_cluster().div_ceil(least.max(1)))
     }
 }
 

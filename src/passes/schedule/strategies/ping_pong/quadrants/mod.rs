@@ -36,8 +36,8 @@ use self::unsuitable::NotInQuadrants;
 use super::super::products::operations::Operations;
 use super::super::products::tags::plain;
 use super::super::products::{OtherLoop, ProductLoop};
+use super::cost::LoopWork;
 pub use super::cost::REGIONS;
-use super::cost::{Halves, LoopWork};
 use super::unsuitable::Unsuitable;
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::expr::Symbol;
@@ -153,8 +153,7 @@ struct Classified {
 
 /// Finds the operations of a loop, and the regions that they go to.
 fn classify(view: SchedulerView, node: Entity, found: &LoopGraph) -> Result<Classified, NotInQuadrants> {
-    let (waves, target) = (view.waves()?, view.settings()?.target());
-    let simds = target.simds_per_compute_unit;
+    let (waves, simds) = (view.waves()?, view.settings()?.target().simds_per_compute_unit);
     if waves == 0 || !waves.is_multiple_of(2 * simds) {
         return Err(Unsuitable::Waves(waves).into());
     }
@@ -183,8 +182,7 @@ fn classify(view: SchedulerView, node: Entity, found: &LoopGraph) -> Result<Clas
     if needed > available {
         return Err(NotInQuadrants::Registers { needed, available });
     }
-    let half = Halves { waves: waves / 2, per_simd: waves / (2 * simds) };
-    let work = LoopWork::of(&operations, reads, target, &half)?;
+    let work = LoopWork::of(&operations, reads, waves / 2)?;
     work.gain(work.in_quadrants(shared.and_other()))?;
     let room = LdsRoom::of(view, found)?;
     let (moves, layouts) = match direct {
