@@ -218,6 +218,50 @@ fn stores() -> Vec<Figure> {
     tiles.into_iter().flat_map(|tile| ["f16", "f32"].map(|dtype| row(tile, dtype))).collect()
 }
 
+/// Tiles of products of f16 on a chip that is full of them: what holds up their loops.
+fn tiles() -> Vec<Figure> {
+    const TILES: [([u32; 3], [u32; 2], &str); 10] = [
+        ([32, 32, 128], [2, 2], "modulo"),
+        ([32, 64, 128], [2, 2], "modulo"),
+        ([64, 64, 64], [2, 2], "interleaved"),
+        ([64, 64, 128], [2, 2], "interleaved"),
+        ([64, 128, 64], [2, 2], "interleaved"),
+        ([96, 128, 64], [2, 2], "interleaved"),
+        ([128, 128, 64], [2, 4], "interleaved"),
+        ([128, 256, 64], [2, 4], "interleaved"),
+        ([192, 256, 64], [2, 4], "pingpong"),
+        ([256, 256, 64], [2, 4], "quadrants"),
+    ];
+    // The compute units of MI300X and MI355X as rows and columns of tiles.
+    let chips = [("gfx942", [16, 19]), ("gfx950", [16, 16])];
+    let row = |(target, [rows, columns]): (&'static str, [u32; 2]),
+               ([m, n, k], [along_m, along_n], schedule): ([u32; 3], [u32; 2], &'static str)| {
+        let first = format!("{target}, {m} x {n} x {k}, `{schedule}`");
+        Figure::new(("kernels.md", "tiles"), first, move || {
+            let launch = |workgroups: u32, steps: u32| {
+                let (m_size, n_size, k_size) = (m * rows * workgroups, n * columns, k * steps);
+                let kernel = format!(
+                    "gemm --target {target} --tile M={m},N={n},K={k} --waves M={along_m},N={along_n} --schedule \
+                     {schedule} --out-dtype f16 -s M={m_size} -s N={n_size} -s K={k_size}"
+                );
+                timed(&kernel, CLOCKS[0])["sim"].clone()
+            };
+            let fitting = launch(1, 16)["time"]["workgroups_per_unit"].as_u64().expect("a number") as u32;
+            let [few, many] = [16, 48].map(|steps| launch(fitting, steps));
+            let clk = |sim: &Value| number(&sim["cycles"]);
+            let busy = |sim: &Value| number(&sim["mfma_utilisation"]) * clk(sim);
+            let share = (busy(&many) - busy(&few)) / (clk(&many) - clk(&few));
+            let bound = &many["time"]["main_loop"]["bound"];
+            let needs = bound["needs"].as_array().expect("what a trip needs");
+            let l2 = &needs.iter().find(|need| need["name"] == "L2").expect("a resource")["transfer"];
+            let l2 = format!("{:.0} of {:.0}", number(&l2["asked"]), number(&l2["had"]));
+            let name = bound["name"].as_str().expect("a name").to_owned();
+            vec![fitting.to_string(), format!("{:.0}%", 100.0 * share), name, l2]
+        })
+    };
+    chips.into_iter().flat_map(|chip| TILES.map(|tile| row(chip, tile))).collect()
+}
+
 /// Products beside published ones: TFLOP/s with the launch, for sizes of both factors' edges.
 fn products() -> Vec<Figure> {
     let tiles = [
@@ -278,7 +322,7 @@ fn pages_have_the_instructions_of_loops() {
 /// looks that the others are there; of products beside published ones, whose rows take longest, all are.
 #[test]
 fn pages_have_the_times_of_kernels() {
-    let sampled = [moves(), scales(), turned(), stores(), copies()];
+    let sampled = [moves(), scales(), turned(), stores(), tiles(), copies()];
     let firsts = sampled.iter().map(|table| (table[0].table, table[0].first.clone()));
     let firsts: Vec<(&str, String)> = firsts.collect();
     let is_first = |figure: &Figure| {

@@ -359,21 +359,52 @@ fn a_gemm_of_any_shape_compiles_with_its_defaults_and_is_right() {
         let checked = against_interpreter(&kernel, &executable, &device, &value, 1).unwrap();
         assert!(checked.comparison.ok, "{m} x {n} x {k} of {dtype}");
     }
-    // Every choice fits every dtype, form and matrix instruction, without spilling.
-    for shape in
-        [[16, 16, 128], [64, 64, 256], [16, 4096, 4096], [512; 3], [1024; 3], [2048; 3], [4096; 3], [9000; 3]]
-    {
-        for dtype in [F16, Bf16, F32, I8] {
-            for (form, matrix) in [(Form::ABt, MatrixShape::M16x16), (Form::AB, MatrixShape::M32x32)] {
+}
+
+/// On every chip what is chosen fits every dtype, form and matrix instruction, without spilling.
+#[test]
+fn tiles_that_are_chosen_fit_every_product_of_every_chip() {
+    const SHAPES: [[u32; 3]; 14] = [
+        [16, 16, 128],
+        [64, 64, 256],
+        [16, 4096, 4096],
+        [100, 12288, 3072],
+        [4096, 40, 700],
+        [512; 3],
+        [1024; 3],
+        [1024, 6144, 4096],
+        [2048; 3],
+        [2048, 4096, 4096],
+        [3000; 3],
+        [4096; 3],
+        [6144, 6144, 2048],
+        [9000; 3],
+    ];
+    let mut compiled = 0;
+    for target in Target::ALL {
+        for (shape, dtype) in
+            SHAPES.iter().flat_map(|shape| [F16, Bf16, F32, I8, F64, F8E4M3Fnuz].map(|dtype| (shape, dtype)))
+        {
+            for (form, matrix) in [
+                (Form::ABt, MatrixShape::M16x16),
+                (Form::AB, MatrixShape::M32x32),
+                (Form::AtB, MatrixShape::M16x16),
+            ] {
                 let gemm = Gemm::new(shape[0], shape[1], shape[2]).inputs(dtype).form(form).matrix(matrix);
-                let compiled = gemm.compile(Target::GFX942);
-                let executable = compiled.unwrap_or_else(|fault| panic!("{shape:?} of {dtype}: {fault}"));
+                let title = format!("{shape:?} of {dtype} on {target}, {form:?}, {matrix}");
+                let executable = match gemm.compile(target) {
+                    Ok(executable) => executable,
+                    Err(fault) if fault.kind == Kind::Unsupported => continue,
+                    Err(fault) => panic!("{title}: {fault}"),
+                };
+                compiled += 1;
                 // Addresses that are made again from another one are no spills: nothing is stored.
                 let spilled = executable.report().spills.as_ref().filter(|spills| spills.counts.any());
-                assert!(spilled.is_none(), "{shape:?} of {dtype}: {spilled:?}");
+                assert!(spilled.is_none(), "{title}: {spilled:?}");
             }
         }
     }
+    assert!(compiled > 800, "{compiled} products");
 }
 
 /// What time mode estimates for a product on MI300X, in microseconds without the launch.
