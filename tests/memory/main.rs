@@ -3,6 +3,7 @@
 mod access_flags;
 mod atomics;
 mod bounds_check;
+mod far_memories;
 mod mapped;
 mod memories;
 mod memory_order;

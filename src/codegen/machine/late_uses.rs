@@ -18,7 +18,12 @@ type NamedParts = SecondaryMap<VReg, u32>;
 
 /// So many parts from one on.
 fn bits(part: u32, width: u32) -> u32 {
-    (((1u64 << width) - 1) << part) as u32
+    if width == 0 {
+        return 0;
+    }
+    // Parts from the 32nd on share the last bit: what is not told apart counts as the same.
+    let (first, last) = (part.min(31), (part + width - 1).min(31));
+    ((2u64 << last) - (1u64 << first)) as u32
 }
 
 /// Puts the scalar instructions from `first` to the end of `body` that depend on `loaded`, registers and how

@@ -276,11 +276,15 @@ impl AddressLayer<'_> {
         facts: &AccessFacts,
         before: i64,
     ) -> Result<(), Diagnostic> {
+        // From the first byte to the last: dimensions may lie in any order, and one of a single coordinate has
+        // any stride.
         let mut reach = self.arena.int(i64::from(facts.element_bytes));
-        // All coordinates along the first dimension, of which none reaches into the next one.
-        if let Some(&(outermost, stride)) = facts.strides.first() {
-            let size = self.kernel.geometry.dim(outermost).size;
-            reach = self.arena.mul(stride, size).map_err(|e| self.unmappable(e))?;
+        for &(dim, stride) in &facts.strides {
+            let size = self.kernel.geometry.dim(dim).size;
+            let span = self.arena.int(-1);
+            let span = self.arena.add(size, span).and_then(|last| self.arena.mul(stride, last));
+            let sum = span.and_then(|span| self.arena.add(reach, span));
+            reach = sum.map_err(|e| self.unmappable(e))?;
         }
         let beyond = self.beyond_reach(facts.memory, reach, before).map_err(|e| self.unmappable(e))?;
         let Some(bytes) = beyond else { return Ok(()) };

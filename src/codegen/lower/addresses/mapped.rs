@@ -26,7 +26,7 @@ use crate::ir::layout::Source;
 use crate::ir::node::*;
 use crate::ir::reasons::Narrowness;
 use crate::passes::facts::SplitAccess;
-use crate::passes::layout::element_layouts::most_elements;
+use crate::passes::layout::element_layouts::{MAX_ACCESS_BYTES, most_elements};
 
 /// Vector offsets that loops keep: more would take registers from everything else.
 const MOST_KEPT: usize = 32;
@@ -93,7 +93,9 @@ impl<'a> AddressLayer<'a> {
     /// The base of an access of global memory.
     fn base_of(&mut self, facts: &AccessFacts, split: &Split) -> Result<Operand, Diagnostic> {
         let (uniform, bias) = (split.uniform, split.bias);
-        if split.top.is_none_or(|top| top >= i64::from(MAX_RECORDS)) {
+        // The highest offset is that of the first byte of an instruction's access.
+        let highest = i64::from(MAX_RECORDS) - i64::from(MAX_ACCESS_BYTES);
+        if split.top.is_none_or(|top| top > highest) {
             // Offsets begin where the descriptor does, which may be in front of the memory. Bounds below that
             // of a bias are those of arguments of 32 bits, which say nothing.
             let lowest = self.arena.range(uniform).lo.filter(|lo| *lo >= -MOST_BIAS);
