@@ -22,9 +22,8 @@ enum Walked {
     Through(Executable, u32),
     /// A schedule that the compiler found takes more than the target has.
     TooFar(Diagnostic),
-    /// After the passes, because another way of loading may be better than this one, with what its loops are
-    /// estimated to take.
-    Stopped(Option<LoopsEstimate>),
+    /// After the passes, because it would be no better than another one.
+    Stopped,
 }
 
 /// Compiles a kernel with the schedule of `options` or one in its place, and returns the options that it was
@@ -37,8 +36,12 @@ pub(super) fn settled(
     options: &Options,
     verify: Verify,
 ) -> Result<(Executable, Options), Diagnostic> {
-    let walked = walk(kernel, options, verify, |compilation| compilation.waits_for_direct_loads())?;
-    let Walked::Stopped(Some(direct)) = walked else { return fitting(kernel, options, verify, walked) };
+    let mut waiting = None;
+    let walked = walk(kernel, options, verify, |compilation| {
+        waiting = compilation.estimate().filter(|_| compilation.waits_for_direct_loads());
+        false
+    })?;
+    let Some(direct) = waiting else { return fitting(kernel, options, verify, walked) };
     let through_registers = options.clone().global_to_shared(GlobalToShared::Off);
     let is_no_better = |c: &Compilation| !c.estimate().is_some_and(|own| own.is_clearly_shorter(&direct));
     // Code that does not compile that way, or spills, is no better either.
@@ -51,7 +54,6 @@ pub(super) fn settled(
         }
         return Ok((executable, through_registers));
     }
-    let walked = walk(kernel, options, verify, |_| false)?;
     fitting(kernel, options, verify, walked)
 }
 
@@ -60,7 +62,7 @@ fn walk(
     kernel: &Kernel,
     options: &Options,
     verify: Verify,
-    stops: impl Fn(&Compilation) -> bool,
+    stops: impl FnMut(&Compilation) -> bool,
 ) -> Result<Walked, Diagnostic> {
     with_compilation(kernel, options, verify, |compilation| compilation.walk_or_leave(stops))
 }
@@ -80,7 +82,7 @@ fn fitting(
         }
         Walked::Through(executable, _) => return Ok((executable, options.clone())),
         Walked::TooFar(fault) => fault,
-        Walked::Stopped(_) => return Err(Diagnostic::bug("a compilation that nothing follows")),
+        Walked::Stopped => return Err(Diagnostic::bug("a compilation that nothing follows")),
     };
     let (mut executable, options) = with_simpler_schedule(kernel, options, verify)?;
     if let Some(Inner { code: CompiledCode { report, .. }, .. }) = Arc::get_mut(&mut executable.inner) {
@@ -176,10 +178,10 @@ impl Compilation<'_> {
 
     /// Compiles, except that it asks for another attempt where only the schedule may be too much (the
     /// compiler's is replaced, an author's is not), and where `stops` wants it after the passes.
-    fn walk_or_leave(&mut self, stops: impl Fn(&Compilation) -> bool) -> Result<Walked, Diagnostic> {
+    fn walk_or_leave(&mut self, mut stops: impl FnMut(&Compilation) -> bool) -> Result<Walked, Diagnostic> {
         let walked = self.begin().and_then(|()| {
             if stops(self) {
-                return Ok(Walked::Stopped(self.estimate()));
+                return Ok(Walked::Stopped);
             }
             let code = self.walk_on()?;
             Ok(Walked::Through(code, self.allocation.scratch_in_loops))
