@@ -3,7 +3,7 @@
 //! Every chip has its [`Candidate`]s with what time mode finds them to take. Small tiles spread a small
 //! product over more compute units, deep ones wait for fewer loads, large ones read less, and those between
 //! leave less of the last round idle. A shape gets the candidate whose workgroups, distributed over the
-//! compute units, end first by [`Chip::clocks`].
+//! compute units, end first by [`ChipCosts::clocks`].
 
 mod candidates;
 
@@ -39,7 +39,7 @@ pub(crate) struct MatrixProduct {
     pub(crate) turned: u32,
 }
 
-/// No product has more elements along a dimension than count.
+/// Sizes beyond this one count as this one.
 const MOST: i128 = 1 << 31;
 
 impl MatrixProduct {
@@ -55,45 +55,43 @@ impl MatrixProduct {
     }
 }
 
-/// A chip as the choice sees it.
-struct Chip {
-    target: Target,
+/// A product on a chip, as the choice sees both.
+struct ChipCosts {
+    product: MatrixProduct,
     compute_units: f64,
     /// Bytes a clk that each compute unit gets of lines that no other one reads, all busy.
     unshared: f64,
+    /// clk for which one multiplication and addition occupies the matrix cores of a compute unit.
+    matrix: f64,
 }
 
-impl Chip {
-    fn new(device: &DeviceModel) -> Chip {
+impl ChipCosts {
+    fn new(product: MatrixProduct, device: &DeviceModel) -> ChipCosts {
         let number = |parameter| device.get(parameter);
-        Chip {
-            target: device.target,
-            compute_units: number(DeviceParameter::ComputeUnits),
-            unshared: number(DeviceParameter::MallRate).max(number(DeviceParameter::MemoryRate)),
-        }
-    }
-
-    /// clk of a step for which the matrix cores of a compute unit are busy, one for each of its four SIMDs.
-    /// The costs of candidates have those of f16; other elements take longer or as long for as many bytes.
-    fn matrix_clocks(&self, product: MatrixProduct, candidate: &Candidate) -> f64 {
+        // A pass is four clk, and there are four matrix cores.
         let passes = |mma: Mma| {
-            let passes = self.target.matrix_instruction(mma)?.passes;
+            let passes = device.target.matrix_instruction(mma)?.passes;
             Some(f64::from(passes) / f64::from(mma.m() * mma.n() * mma.k()))
         };
-        let of_element = match product.matrix {
+        let matrix = match product.matrix {
             MmaType::Instruction(mma) => passes(mma),
             MmaType::Shape(shape) => {
                 shape.instructions([product.inputs; 2]).filter_map(passes).min_by(f64::total_cmp)
             }
         };
-        let elements = f64::from(candidate.m * candidate.n * (candidate.k_bytes / product.inputs.bytes()));
-        of_element.map_or(0.0, |of_element| of_element * elements)
+        ChipCosts {
+            product,
+            compute_units: number(DeviceParameter::ComputeUnits),
+            unshared: number(DeviceParameter::MallRate).max(number(DeviceParameter::MemoryRate)),
+            matrix: matrix.unwrap_or(0.0),
+        }
     }
 
     /// clk of a launch: that of the compute unit with the most workgroups, which run in rounds of as many as
     /// fit at once. A step of a round takes as long as one of a workgroup alone, as the units are busy, as
     /// the matrix cores are, or as memory brings what no other workgroup reads.
-    fn clocks(&self, product: MatrixProduct, candidate: &Candidate) -> f64 {
+    fn clocks(&self, candidate: &Candidate) -> f64 {
+        let product = self.product;
         let Candidate { m, n, k_bytes, resident, alone, full, .. } = *candidate;
         let [rows, columns, sum] = product.size.map(|size| size.clamp(1, MOST) as f64);
         let bytes = f64::from(product.inputs.bytes());
@@ -110,7 +108,9 @@ impl Chip {
         let ends = least + (most - least) * share;
         // Memory brings so much to all units, of which only those that have workgroups ask.
         let unshared = (m / tile_columns + n / tile_rows) * k_bytes / self.unshared * busy_units;
-        let busy = f64::from(full.step).max(self.matrix_clocks(product, candidate)).max(unshared);
+        // The costs of candidates are those of f16; other elements take longer or as long for as many bytes.
+        let matrix = m * n * (k_bytes / bytes) * self.matrix;
+        let busy = f64::from(full.step).max(matrix).max(unshared);
         rounds * ends + steps * (rounds * f64::from(alone.step)).max(of_unit * busy)
     }
 }
@@ -118,13 +118,13 @@ impl Chip {
 /// The choice for a product on a chip.
 pub(crate) fn choose(product: MatrixProduct, target: Target) -> ProductChoice {
     let device = DeviceModel::nearest(target);
-    let chip = Chip::new(device);
+    let costs = ChipCosts::new(product, device);
     let of_device = DeviceModel::ALL.iter().position(|one| one.name == device.name);
     let candidates = OF_DEVICES[of_device.unwrap_or(0)];
-    // The first of equals: they are ordered by size. Instructions of 16 x 16 and of 32 x 32 fit some.
-    let clocks = |candidate: &&Candidate| chip.clocks(product, candidate);
     let fitting = candidates.iter().filter(|candidate| product.fits(candidate));
-    let best = fitting.min_by(|a, b| clocks(a).total_cmp(&clocks(b))).unwrap_or(&candidates[0]);
+    let fitting = fitting.map(|candidate| (costs.clocks(candidate), candidate));
+    // The first of equals: they are ordered by size. Instructions of 16 x 16 and of 32 x 32 fit some.
+    let best = fitting.min_by(|a, b| a.0.total_cmp(&b.0)).map_or(&candidates[0], |(_, candidate)| candidate);
     ProductChoice {
         tile: [best.m, best.n, best.k_bytes / product.inputs.bytes()],
         waves: best.waves,

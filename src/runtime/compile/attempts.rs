@@ -40,8 +40,8 @@ pub(super) fn settled(
     let walked = walk(kernel, options, verify, |compilation| {
         waiting = compilation.estimate().filter(|_| compilation.waits_for_direct_loads());
         false
-    })?;
-    let Some(direct) = waiting else { return fitting(kernel, options, verify, walked) };
+    });
+    let Some(direct) = waiting else { return fitting(kernel, options, verify, walked?) };
     let through_registers = options.clone().global_to_shared(GlobalToShared::Off);
     let is_no_better = |c: &Compilation| !c.estimate().is_some_and(|own| own.is_clearly_shorter(&direct));
     // Code that does not compile that way, or spills, is no better either.
@@ -54,7 +54,7 @@ pub(super) fn settled(
         }
         return Ok((executable, through_registers));
     }
-    fitting(kernel, options, verify, walked)
+    fitting(kernel, options, verify, walked?)
 }
 
 /// Compiles a kernel, unless it shall be left after the passes.

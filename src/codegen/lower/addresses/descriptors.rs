@@ -276,8 +276,8 @@ impl AddressLayer<'_> {
         facts: &AccessFacts,
         before: i64,
     ) -> Result<(), Diagnostic> {
-        // From the first byte to the last: dimensions may lie in any order, and one of a single coordinate has
-        // any stride.
+        // From the first byte to the last: dimensions may lie in any order, and that of a single coordinate
+        // may have any stride.
         let mut reach = self.arena.int(i64::from(facts.element_bytes));
         for &(dim, stride) in &facts.strides {
             let size = self.kernel.geometry.dim(dim).size;
