@@ -42,7 +42,7 @@ impl SpaceLimits {
     /// if they are aligned to dwords alone.
     pub(super) const LDS: SpaceLimits = SpaceLimits { immediates: 1 << 16, alignment: MAX_ACCESS_BYTES };
 
-    /// What of so many bytes the immediate takes, and what is left for an offset.
+    /// So many bytes in two: the part that the immediate takes, and the rest for an offset.
     pub(super) fn immediate_and_rest(self, bytes: u32) -> [u32; 2] {
         let immediate = bytes % self.immediates;
         [immediate, bytes - immediate]

@@ -19,7 +19,7 @@ use crate::ir::node::*;
 /// there are many, and making them again costs less than the registers would.
 const MOST_OFFSETS: usize = 2;
 
-/// Where the workgroup's tile lies in a memory and in all memories like it.
+/// The place of the workgroup's tile in a memory and in all memories like it.
 #[derive(Copy, Clone, Debug)]
 pub(super) struct TilePlace {
     pub(super) memory: Entity,

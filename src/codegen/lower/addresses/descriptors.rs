@@ -92,7 +92,7 @@ impl AddressLayer<'_> {
         pointer.ok_or_else(|| Diagnostic::bug("a memory that is no argument"))
     }
 
-    /// Where the workgroup's tile lies.
+    /// The place of the workgroup's tile.
     fn tile_place(&mut self, memory: Entity) -> Result<TilePlace, Diagnostic> {
         if let Some(known) = self.known_tile_place(memory)? {
             return Ok(known);

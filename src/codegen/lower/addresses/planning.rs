@@ -36,7 +36,7 @@ impl<'a> AddressLayer<'a> {
         Ok(())
     }
 
-    /// What its plan has to know of an access.
+    /// The facts of an access that its plan is made of.
     fn facts_of(
         &mut self,
         access: &ExpandedNodeItem,

@@ -39,7 +39,7 @@ struct TileAccess<'a> {
     offsets: OffsetFacts,
 }
 
-/// What a piece adds to the offset of the lane: a number of bytes and multiples of strides that are known at
+/// The addend of a piece to the offset of the lane: a number of bytes, and multiples of strides known at
 /// launch.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 struct Extra {
@@ -47,8 +47,8 @@ struct Extra {
     dynamic: SmallVec<[(Dim, u32); 4]>,
 }
 
-/// What moves the offset of a lane for a piece: of global memory what is added to each coordinate that masks
-/// compare, and to the rows of a buffer that is filled; of LDS the units that are exchanged.
+/// Moves of the offset of a lane for a piece: of global memory the addends of the coordinates that masks
+/// compare, and of the rows of a buffer that is filled; of LDS the units that are exchanged.
 type LaneMoves = SmallVec<[u32; 4]>;
 
 /// A piece of an access, by what tells it from others.
@@ -66,7 +66,7 @@ struct TileOffsets {
     lanes: SmallVec<[(u32, Operand, Coordinates); 1]>,
     /// The same after moves.
     moved: SmallVec<[(LaneMoves, Operand); 8]>,
-    /// What else is added.
+    /// Addends of pieces, each with its bytes.
     extras: SmallVec<[(Extra, Scalar); 16]>,
 }
 
