@@ -35,6 +35,7 @@
 //! | [`Control`] | orders to waves, for kernels that schedule themselves |
 //! | [`WorkgroupBarrier`], [`ConditionalBarrier`] | orders to wait for the other waves |
 //! | [`SchedulingBarrier`], [`SetWavePriority`] | orders that do not wait |
+//! | [`InterleaveByCost`], [`SkipUnitFactors`] | orders by cost, and branches around products |
 //! | [`WaitForLoads`], [`WaitForShared`] | orders to wait for the wave's own accesses |
 //! | [`WaveCondition`], [`WaveBound`] | which waves a conditional barrier holds |
 //!
@@ -84,8 +85,8 @@ pub use crate::ir::kernel::Kernel;
 pub use crate::ir::layout::{MatrixShape, Mma, MmaType};
 pub use crate::ir::memory_layout::MemoryLayout;
 pub use crate::ir::op::Control::{
-    self, ConditionalBarrier, SchedulingBarrier, SetWavePriority, WaitForLoads, WaitForShared,
-    WorkgroupBarrier,
+    self, ConditionalBarrier, InterleaveByCost, SchedulingBarrier, SetWavePriority, SkipUnitFactors,
+    WaitForLoads, WaitForShared, WorkgroupBarrier,
 };
 pub use crate::ir::op::{AtomicOp, BinaryOp, ReductionOp, TernaryOp, UnaryOp, WaveBound, WaveCondition};
 pub use crate::ir::schedule::Directive::{self, SharedMemoryBarrier};
@@ -98,7 +99,9 @@ pub use crate::ir::types::DType::{
     self, Bf16, F4E2M1, F6E2M3, F6E3M2, F8E4M3Fn, F8E4M3Fnuz, F8E5M2, F8E5M2Fnuz, F8E8M0, F16, F32, F64, I8,
     I16, I32, I64,
 };
-pub use crate::passes::options::{DebugInfo, Deny, GlobalToShared, KernargPreload, Options, Schedule, SetBy};
+pub use crate::passes::options::{
+    DebugInfo, Deny, GlobalToShared, KernargPreload, Options, Schedule, SetBy, UnitFactors,
+};
 pub use crate::runtime::buffer::Buffer;
 pub use crate::runtime::check;
 pub use crate::runtime::device::Device;

@@ -149,6 +149,7 @@ fn plain(kernel: &str) -> KernelArguments {
         pingpong: false,
         global_to_shared: None,
         fast_math: false,
+        always_rescale: false,
         emulate: None,
         bounds_check: false,
         deny: Vec::new(),

@@ -88,6 +88,9 @@ impl Job {
         if arguments.fast_math {
             options = options.fast_math();
         }
+        if arguments.always_rescale {
+            options = options.unit_factors(UnitFactors::Multiply);
+        }
         if let Some(name) = &arguments.emulate {
             options = options.emulate(dtype("--emulate", name).map_err(Failure::usage)?);
         }

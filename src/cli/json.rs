@@ -57,6 +57,7 @@ pub fn compilation(job: &Job, executable: &Executable, times: &Times) -> Map<Str
         "code_bytes": report.code_bytes,
         "waves_per_simd": report.waves_per_simd,
         "limited_by": report.limited_by.to_string(),
+        "seldom": report.seldom_instructions,
         "schedule": schedule(report),
         "direct_loads": { "tiles": report.direct_loads, "why": report.direct_loads_why },
     });

@@ -107,11 +107,13 @@ impl fmt::Display for WaveCondition {
 
 impl Control {
     /// The words of control operations in the text form.
-    pub(in crate::ir) const WORDS: [&'static str; 6] = [
+    pub(in crate::ir) const WORDS: [&'static str; 8] = [
         "workgroup_barrier",
         "conditional_barrier",
         "set_wave_priority",
         "scheduling_barrier",
+        "interleave_by_cost",
+        "skip_unit_factors",
         "wait_for_loads",
         "wait_for_shared",
     ];

@@ -95,6 +95,7 @@ pub const PIPELINE: &[Pass] = pipeline! {
     "hoist_invariants" rewriting::simplify::hoist_invariants, ANY;
     "merge_common" rewriting::simplify::merge_common, ANY;
     "remove_dead" rewriting::simplify::remove_dead, ANY;
+    "find_unit_factors" analysis::find_unit_factors::find_unit_factors, PRODUCTS;
     "assign_layouts" layout::assign_layouts::assign_layouts, ANY;
     "find_in_place" analysis::find_in_place::find_in_place, ALIKE_MEMORIES;
     "carry_parts" loops::carry_parts::carry_parts, REDUCTIONS;

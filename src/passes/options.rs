@@ -23,11 +23,12 @@ pub enum Deny {
     /// A mapped access of global memory that takes several instructions where one would do, if neighbouring
     /// elements of the value were certainly neighbours in memory.
     SplitAccesses,
-    /// A read of a shared memory that does not go through LDS: one whose coordinates are made of values, or a
-    /// volatile one.
+    /// A read of a shared memory that does not go through LDS: one whose coordinates are made of values, or
+    /// a volatile one.
     UnsharedReads,
-    /// Results whose bits depend on which lane, wave or workgroup comes first: atomic sums of floats, atomic
-    /// exchanges, what an atomic update gives back, and writes to coordinates that are made of values.
+    /// Results whose bits depend on which lane, wave or workgroup comes first: atomic sums of floats,
+    /// atomic exchanges, what an atomic update gives back, and writes to coordinates that are made of
+    /// values.
     Nondeterministic,
 }
 
@@ -38,8 +39,8 @@ pub enum Schedule {
     /// As written: loads, LDS, compute, one iteration after the other.
     #[default]
     None,
-    /// Two stages: global loads and LDS writes of the next iteration beside LDS reads and arithmetic of this
-    /// one.
+    /// Two stages: global loads and LDS writes of the next iteration beside LDS reads and arithmetic of
+    /// this one.
     Prefetch,
     /// Four stages, one for each step of an iteration's data: global load, LDS write, LDS read, arithmetic.
     FourStage,
@@ -50,11 +51,15 @@ pub enum Schedule {
     /// Ping-pong quadrant by quadrant of a wave's tile: halves of one factor share registers, and what has
     /// been read of LDS is refilled half a tile at a time.
     Quadrants,
-    /// Prefetching, with each wave's loads, LDS writes and LDS reads spread between its matrix instructions.
+    /// Prefetching, with each wave's loads, LDS writes and LDS reads spread between its matrix
+    /// instructions.
     Interleaved,
     /// For loops with several products, or with arithmetic beside one: of the two waves of a SIMD one
     /// multiplies while the other one does everything else of its iteration.
     TwoPhase,
+    /// For loops of several products with arithmetic between them: of the two waves of a SIMD one
+    /// multiplies and computes while the other one reads the factors of its next product.
+    Clusters,
     /// Whichever of these takes the fewest clocks per iteration on the target, loop by loop.
     Automatic,
     /// The author's own.
@@ -69,10 +74,9 @@ pub enum KernargPreload {
     /// The kernel loads its arguments.
     #[default]
     Off,
-    /// The first arguments, as many as fit into the user SGPRs. Kernels on targets that cannot do this do not
-    /// compile. On gfx950
-    /// [`Executable::warnings`](crate::compile::Executable::warnings) says so where more than four dwords are
-    /// preloaded: its firmware may start waves with stale ones after page faults.
+    /// The first arguments, as many as fit into the user SGPRs. Kernels on targets that cannot do this do
+    /// not compile. On gfx950 [`Executable::warnings`](crate::compile::Executable::warnings) says so where
+    /// more than four dwords are preloaded: its firmware may start waves with stale ones after page faults.
     Fitting,
 }
 
@@ -97,14 +101,26 @@ pub enum GlobalToShared {
 /// error bounds.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub enum FloatFunctions {
-    /// Within their bounds everywhere: denormals are treated like other numbers, quotients and f32 roots are
-    /// correctly rounded.
+    /// Within their bounds everywhere: denormals are treated like other numbers, quotients and f32 roots
+    /// are correctly rounded.
     #[default]
     Accurate,
     /// Only the approximating instructions of the vector unit. Denormal f32 arguments and results count as
     /// zeros, quotients are products with a reciprocal, and `exp` loses a unit in the last place for every
     /// unit of its argument. Products that are added to something are rounded once, with the sum.
     Fast,
+}
+
+/// How running sums are multiplied with factors that are one most of the time, as those of a softmax that
+/// goes through its keys tile by tile: they change where a running maximum rises.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug, Default)]
+pub enum UnitFactors {
+    /// A wave branches around the products where all of its factors are one, if they take so many
+    /// instructions that this pays. Results are the same.
+    #[default]
+    Skip,
+    /// Every time, without branches.
+    Multiply,
 }
 
 /// Whether a kernel notes which of its coordinates leave their memories.
@@ -155,7 +171,8 @@ impl<T> Hash for Unkeyed<T> {
     fn hash<H: Hasher>(&self, _: &mut H) {}
 }
 
-/// Options of one compilation. Everything in here can change the code, so all of it is part of the cache key.
+/// Options of one compilation. Everything in here can change the code, so all of it is part of the cache
+/// key.
 ///
 /// # Example
 /// ```
@@ -184,6 +201,7 @@ pub struct Options {
     kernarg_preload: KernargPreload,
     global_to_shared: GlobalToShared,
     functions: FloatFunctions,
+    unit_factors: UnitFactors,
     bounds_checking: BoundsChecking,
     emulated: Option<DType>,
     debug_info: DebugInfo,
@@ -207,6 +225,7 @@ impl Options {
             kernarg_preload: KernargPreload::default(),
             global_to_shared: GlobalToShared::default(),
             functions: FloatFunctions::default(),
+            unit_factors: UnitFactors::default(),
             bounds_checking: BoundsChecking::default(),
             emulated: None,
             debug_info: DebugInfo::default(),
@@ -219,9 +238,9 @@ impl Options {
         Options { target: target.into(), ..self }
     }
 
-    /// Gives a symbol, or the one of a name, its value: an integer of any type. A value that is out of range
-    /// is an error at compilation, and so is binding a symbol twice with different values; a default of a
-    /// ready kernel gives way.
+    /// Gives a symbol, or the one of a name, its value: an integer of any type. A value that is out of
+    /// range is an error at compilation, and so is binding a symbol twice with different values; a default
+    /// of a ready kernel gives way.
     #[must_use]
     #[track_caller]
     pub fn set(self, symbol: impl Into<Symbol>, value: impl TryInto<i128>) -> Options {
@@ -303,8 +322,8 @@ impl Options {
     }
 
     /// Compiles for at most `count` vector registers (AGPRs included; on gfx908, whose AGPRs have a file of
-    /// their own, of either kind): more waves fit, and values that do not fit are spilled. If spilling cannot
-    /// meet the limit, that is an error; with [`Deny::Spills`] spilling is one as well.
+    /// their own, of either kind): more waves fit, and values that do not fit are spilled. If spilling
+    /// cannot meet the limit, that is an error; with [`Deny::Spills`] spilling is one as well.
     #[must_use]
     pub fn max_vgprs(mut self, count: u32) -> Options {
         self.max_vgprs = Some(count);
@@ -325,10 +344,18 @@ impl Options {
         self
     }
 
-    /// Computes functions of floats with fewer instructions, and less exactly: see [`FloatFunctions::Fast`].
+    /// Computes functions of floats with fewer instructions, and less exactly: see
+    /// [`FloatFunctions::Fast`].
     #[must_use]
     pub fn fast_math(mut self) -> Options {
         self.functions = FloatFunctions::Fast;
+        self
+    }
+
+    /// Chooses how running sums are multiplied with factors that are one most of the time.
+    #[must_use]
+    pub fn unit_factors(mut self, how: UnitFactors) -> Options {
+        self.unit_factors = how;
         self
     }
 
@@ -363,8 +390,9 @@ impl Options {
 
     /// Multiplies the factors of products with scales
     /// ([`Tracer::scaled_mma`](crate::prelude::Tracer::scaled_mma)) with these in a dtype, and takes an
-    /// ordinary product of it: bf16, which holds each such factor exactly unless it leaves the range of f32,
-    /// f16 or f32. Chips without an instruction for such products need it, others obey it all the same.
+    /// ordinary product of it: bf16, which holds each such factor exactly unless it leaves the range of
+    /// f32, f16 or f32. Chips without an instruction for such products need it, others obey it all the
+    /// same.
     #[must_use]
     pub fn emulate(mut self, dtype: DType) -> Options {
         self.emulated = Some(dtype);
@@ -401,6 +429,7 @@ impl Options {
             kernarg_preload,
             global_to_shared,
             functions,
+            unit_factors,
             bounds_checking,
             emulated,
             debug_info,
@@ -417,7 +446,7 @@ impl Options {
             writeln!(out, "{out_of_range:?} {deny:?} {max_vgprs:?} {object_version:?} {kernarg_preload:?}");
         let _ = writeln!(
             out,
-            "{global_to_shared:?} {functions:?} {bounds_checking:?} {emulated:?} {debug_info:?}"
+            "{global_to_shared:?} {functions:?} {unit_factors:?} {bounds_checking:?} {emulated:?} {debug_info:?}"
         );
         match schedule {
             Schedule::Manual(schedule) => {
@@ -435,6 +464,7 @@ impl Options {
             | Schedule::Quadrants
             | Schedule::Interleaved
             | Schedule::TwoPhase
+            | Schedule::Clusters
             | Schedule::Automatic => {
                 let _ = writeln!(out, "schedule {schedule:?}");
             }
@@ -474,6 +504,7 @@ impl Options {
                         Schedule::PingPong
                             | Schedule::Quadrants
                             | Schedule::Interleaved
+                            | Schedule::Clusters
                             | Schedule::Automatic
                     )
             }
@@ -485,13 +516,18 @@ impl Options {
         self.functions
     }
 
+    /// How running sums are multiplied with factors that are one most of the time.
+    pub(crate) fn requested_unit_factors(&self) -> UnitFactors {
+        self.unit_factors
+    }
+
     /// Which accesses note that they leave their memories.
     pub fn requested_bounds_checks(&self) -> BoundsChecking {
         self.bounds_checking
     }
 
-    /// The dtype in which factors of products are multiplied with their scales, if the chip's own instruction
-    /// is not to do it.
+    /// The dtype in which factors of products are multiplied with their scales, if the chip's own
+    /// instruction is not to do it.
     pub fn emulated(&self) -> Option<DType> {
         self.emulated
     }
@@ -533,6 +569,7 @@ impl Options {
             | Schedule::Quadrants
             | Schedule::Interleaved
             | Schedule::TwoPhase
+            | Schedule::Clusters
             | Schedule::Automatic
             | Schedule::Table(_) => None,
         }

@@ -61,6 +61,9 @@ pub struct Report {
     pub stores: StoreCounts,
     /// Instruction mix of the main loop (the loop with most instructions), if there is one.
     pub main_loop: Option<InstructionMix>,
+    /// Instructions of the kernel that are left out most of the time, and are not in that mix: products with
+    /// factors that are one ([`UnitFactors`](crate::prelude::UnitFactors)).
+    pub seldom_instructions: u32,
     /// Schedule asked for.
     #[serde(with = "lasting_name")]
     pub schedule_requested: LastingName,
@@ -268,8 +271,8 @@ pub struct InstructionMix {
 }
 
 impl InstructionMix {
-    /// Counts the instructions of a block.
-    pub fn of(insts: &[MachineInst]) -> InstructionMix {
+    /// Counts instructions.
+    pub fn of<'a>(insts: impl IntoIterator<Item = &'a MachineInst>) -> InstructionMix {
         let mut mix = InstructionMix::default();
         for inst in insts {
             *mix.slot(inst.inst.op.info()) += 1;

@@ -28,15 +28,7 @@ impl Report {
             "occupancy",
             format!("{} waves per SIMD, limited by {}", self.waves_per_simd, self.limited_by),
         ));
-        if let Some(mix) = self.main_loop {
-            let entries = mix.entries();
-            let used = entries.iter().filter(|e| e.1 > 0).map(|(name, count)| format!("{count} {name}"));
-            lines.push(("main loop", used.collect::<Vec<_>>().join(", ")));
-        }
-        if self.stores.total() > 0 {
-            let stores = self.stores.entries().map(|(bytes, count)| format!("{count} of {bytes} bytes"));
-            lines.push(("stores", stores.collect::<Vec<_>>().join(", ")));
-        }
+        self.instruction_lines(&mut lines);
         if let Some(access) = self.split_accesses.first() {
             lines.push(("split", format!("{access}{}", and_more(&self.split_accesses))));
         }
@@ -78,6 +70,23 @@ impl Report {
             lines.push(("tiles", if why.is_empty() { tiles } else { format!("{tiles}: {why}") }));
         }
         lines
+    }
+
+    /// The lines about instructions.
+    fn instruction_lines(&self, lines: &mut Vec<(&'static str, String)>) {
+        if let Some(mix) = self.main_loop {
+            let entries = mix.entries();
+            let used = entries.iter().filter(|e| e.1 > 0).map(|(name, count)| format!("{count} {name}"));
+            lines.push(("main loop", used.collect::<Vec<_>>().join(", ")));
+        }
+        if self.seldom_instructions > 0 {
+            let count = self.seldom_instructions;
+            lines.push(("seldom", format!("{count} instructions, left out while their factors are one")));
+        }
+        if self.stores.total() > 0 {
+            let stores = self.stores.entries().map(|(bytes, count)| format!("{count} of {bytes} bytes"));
+            lines.push(("stores", stores.collect::<Vec<_>>().join(", ")));
+        }
     }
 
     /// The size of the code.

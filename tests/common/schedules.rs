@@ -7,7 +7,7 @@ pub const GENERAL: [Schedule; 5] =
     [Schedule::None, Schedule::Prefetch, Schedule::Modulo, Schedule::FourStage, Schedule::PingPong];
 
 /// And those of products with tiles of any size.
-pub const OF_PRODUCTS: [Schedule; 7] = [
+pub const OF_PRODUCTS: [Schedule; 8] = [
     Schedule::None,
     Schedule::Prefetch,
     Schedule::FourStage,
@@ -15,10 +15,11 @@ pub const OF_PRODUCTS: [Schedule; 7] = [
     Schedule::PingPong,
     Schedule::Interleaved,
     Schedule::TwoPhase,
+    Schedule::Clusters,
 ];
 
 /// All, with the one that the compiler chooses.
-pub const ALL: [Schedule; 9] = [
+pub const ALL: [Schedule; 10] = [
     Schedule::None,
     Schedule::Prefetch,
     Schedule::FourStage,
@@ -27,5 +28,6 @@ pub const ALL: [Schedule; 9] = [
     Schedule::Quadrants,
     Schedule::Interleaved,
     Schedule::TwoPhase,
+    Schedule::Clusters,
     Schedule::Automatic,
 ];

@@ -153,7 +153,7 @@ fn candidates_say_what_bounds_them_and_why_they_do_not_suit() {
     let names: Vec<&str> = candidates.iter().map(|candidate| candidate.strategy).collect();
     let automatic = ["none", "prefetch", "four_stage", "modulo", "pingpong", "quadrants", "interleaved"];
     assert_eq!(names[..7], automatic);
-    assert_eq!(names[7..], ["two_phase"]);
+    assert_eq!(names[7..], ["two_phase", "clusters"]);
     let why = |name: &str| {
         let of_name = candidates.iter().find(|candidate| candidate.strategy == name);
         match &of_name.expect("a candidate").outcome {

@@ -1,7 +1,9 @@
 //! Schedules of loops: the compiler's own and those of authors, their results, their code and their times.
 
+mod attention;
 mod automatic_schedules;
 mod barrier_roles;
+mod clusters;
 mod interleaved;
 mod launch_edges;
 mod manual_schedules;
@@ -9,4 +11,5 @@ mod quadrants;
 mod schedule_times;
 mod schedules;
 mod two_phase;
+mod unit_factors;
 mod unroll_schedules;

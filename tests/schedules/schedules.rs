@@ -230,6 +230,7 @@ fn loops_in_the_parts_of_a_loop_agree_on_copies_of_their_buffers() {
         Schedule::Quadrants,
         Schedule::Interleaved,
         Schedule::TwoPhase,
+        Schedule::Clusters,
         Schedule::Modulo,
         Schedule::Automatic,
     ];
@@ -440,7 +441,7 @@ fn the_cache_tells_schedules_apart() {
     let all: Vec<Options> = Schedule::named()
         // The tile suits none of these, which leave prefetching, and the automatic one is one of the others.
         .filter(|schedule| {
-            let others = ["pingpong", "quadrants", "interleaved", "two_phase", "auto"];
+            let others = ["pingpong", "quadrants", "interleaved", "two_phase", "clusters", "auto"];
             !others.contains(&schedule.name())
         })
         .map(|schedule| options.clone().schedule(schedule))

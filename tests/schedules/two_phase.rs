@@ -3,138 +3,11 @@
 //! not suit.
 
 use groundswell::prelude::*;
-use groundswell::simulator::time::{DeviceModel, TimeOptions};
+use groundswell::simulator::time::DeviceModel;
 use groundswell_testing::judged::{assert_right, verified};
 use groundswell_testing::loops::emitted;
-use groundswell_testing::timed::launched;
 
-/// The body of attention's loop, after which the accumulator is what `PRODUCT` says.
-const SOFTMAX: &str = "
-    %k = read k
-    %s0 = register [H, N, M] f32 0.0
-    %s = mma %k, %q, %s0
-    SCALE
-    %mx = reduce_max %ss over N
-    %mn = max %mi, %mx
-    %d = sub %ss, %mn
-    %p = exp2 %d
-    %dm = sub %mi, %mn
-    %alpha = exp2 %dm
-    %ls = mul %li, %alpha
-    %ps = reduce_sum %p over N
-    %ln = add %ls, %ps
-    %os = mul %oi, %alpha
-    %ph = cast %p f16
-    %v = read v
-    %on = PRODUCT
-    yield %mn, %ln, %on";
-
-/// The second product of attention: its result lies as its factors do, or turned.
-#[derive(Copy, Clone, Debug)]
-enum Second {
-    AsWritten,
-    Turned,
-}
-
-#[derive(Copy, Clone, Debug)]
-enum Mask {
-    None,
-    Causal,
-}
-
-#[derive(Copy, Clone, Debug)]
-struct Attention {
-    second: Second,
-    mask: Mask,
-    matrix: &'static str,
-}
-
-impl Attention {
-    /// Eight waves with 32 rows each.
-    fn text(&self) -> String {
-        let (product, result) = match self.second {
-            Second::AsWritten => ("mma %ph, %v, %os", "H, M, D"),
-            Second::Turned => ("mma %v, %ph, %os", "H, D, M"),
-        };
-        let (scale, iterations) = match self.mask {
-            Mask::None => ("%ss = mul %s, scale", ""),
-            Mask::Causal => (
-                "%scaled = mul %s, scale
-                %place = self_index N
-                %places = broadcast %place [N, M]
-                %row = self_index M
-                %in = compare le %places, %row
-                %low = constant -inf
-                %ss = select %in, %scaled, %low",
-                "iterations N, 0, (workgroup_0 + 1) * 4",
-            ),
-        };
-        let body = SOFTMAX.replace("PRODUCT", product).replace("SCALE", scale);
-        format!(
-            "kernel attention {{
-              workgroup H, 1, 1
-              workgroup M, 256, 0
-              tile N, 64
-              wave M, 32
-              {iterations}
-              mma {matrix}
-              q = memory [H, M, D] global f16
-              k = memory [H, N, D] shared f16
-              v = memory [H, N, D] shared f16
-              o = memory [H, M, D] global f32
-              scale = scalar f32
-              %q = read q
-              %m0 = register [H, M] f32 -inf
-              %l0 = register [H, M] f32 0.0
-              %o0 = register [{result}] f32 0.0
-              %m, %l, %acc = iterate N (%mi = %m0, %li = %l0, %oi = %o0) {{
-                {body}
-              }}
-              %r = div %acc, %l
-              write %r, o
-            }}",
-            matrix = self.matrix,
-        )
-    }
-
-    fn kernel(&self) -> Kernel {
-        parsed(&self.text())
-    }
-}
-
-fn parsed(text: &str) -> Kernel {
-    Kernel::parse(text, "two_phase.gsw").unwrap_or_else(|faults| panic!("{faults:?}\n{text}"))
-}
-
-/// The sizes of a launch.
-#[derive(Copy, Clone, Debug)]
-struct Sizes {
-    h: i64,
-    m: i64,
-    n: i64,
-    d: i64,
-}
-
-impl Sizes {
-    fn value(&self, symbol: Symbol) -> Option<i64> {
-        match symbol.name() {
-            "H" => Some(self.h),
-            "M" => Some(self.m),
-            "N" => Some(self.n),
-            "D" => Some(self.d),
-            _ => None,
-        }
-    }
-
-    fn options(&self, target: Target, schedule: Schedule) -> Options {
-        let sizes = [("H", self.h), ("M", self.m), ("N", self.n), ("D", self.d)];
-        sizes
-            .into_iter()
-            .fold(Options::new(target).schedule(schedule).fast_math(), |options, (name, value)| {
-                options.set(Symbol::new(name), value)
-            })
-    }
-}
+use super::attention::{Attention, CHAINS, CHIPS, Mask, Maximum, Second, Sizes, chain, parsed, trip};
 
 /// Compiles under the schedule, runs in check mode, and says which schedule was applied and why.
 fn run(kernel: &Kernel, target: Target, sizes: Sizes) -> (&'static str, String) {
@@ -144,15 +17,13 @@ fn run(kernel: &Kernel, target: Target, sizes: Sizes) -> (&'static str, String) 
     (report.schedule_applied, report.schedule_why.clone())
 }
 
-const CHIPS: [Target; 3] = [Target::GFX90A, Target::GFX942, Target::GFX950];
-
 #[test]
 fn attention_is_right_in_two_phases() {
     let mut applied = 0;
     for second in [Second::AsWritten, Second::Turned] {
         for (mask, matrix) in [(Mask::None, "16x16"), (Mask::None, "32x32"), (Mask::Causal, "16x16")] {
             for (target, depth) in CHIPS.into_iter().flat_map(|target| [(target, 64), (target, 128)]) {
-                let attention = Attention { second, mask, matrix };
+                let attention = Attention { second, mask, matrix, maximum: Maximum::Exact };
                 let sizes = Sizes { h: 2, m: 512, n: 512, d: depth };
                 let (schedule, why) = run(&attention.kernel(), target, sizes);
                 let is_applied = schedule == "two_phase";
@@ -169,7 +40,8 @@ fn attention_is_right_in_two_phases() {
 /// Loops of one and two iterations, fewer than the pipeline has stages, and rows that no tile divides.
 #[test]
 fn short_and_ragged_attention_is_right() {
-    let attention = Attention { second: Second::Turned, mask: Mask::None, matrix: "32x32" };
+    let attention =
+        Attention { second: Second::Turned, mask: Mask::None, matrix: "32x32", maximum: Maximum::Exact };
     for target in CHIPS {
         for (m, n) in [(256, 64), (256, 128), (300, 256), (70, 320), (1, 448), (257, 576)] {
             run(&attention.kernel(), target, Sizes { h: 1, m, n, d: 64 });
@@ -180,7 +52,8 @@ fn short_and_ragged_attention_is_right() {
 /// The number of iterations is the launch's.
 #[test]
 fn attention_of_any_length_is_right() {
-    let attention = Attention { second: Second::Turned, mask: Mask::None, matrix: "16x16" };
+    let attention =
+        Attention { second: Second::Turned, mask: Mask::None, matrix: "16x16", maximum: Maximum::Exact };
     let kernel = attention.kernel();
     let options = Options::new(Target::GFX942).schedule(Schedule::TwoPhase).fast_math();
     let options = options.set(Symbol::new("H"), 1).set(Symbol::new("M"), 256).set(Symbol::new("D"), 64);
@@ -190,80 +63,6 @@ fn attention_of_any_length_is_right() {
         let sizes = Sizes { h: 1, m: 256, n, d: 64 };
         assert_right(&kernel, &executable, &|s| sizes.value(s), 11, n);
     }
-}
-
-/// Three products in a chain, the scores of two of which meet; a product between two reductions, one of its
-/// own factor; and scores to which a row is added that comes through LDS.
-const CHAINS: [(&str, &str); 3] = [
-    (
-        "three products",
-        "%t0 = register [H, N, M] f32 0.0
-        %k = read k
-        %s = mma %k, %q, %t0
-        %u = read u
-        %t = mma %u, %q, %t0
-        %st = mul %s, %t
-        %cs = mul %st, scale
-        %ph = cast %cs f16
-        %v = read v
-        %on = mma %v, %ph, %oi
-        yield %on",
-    ),
-    (
-        "between reductions",
-        "%k = read k
-        %kf = cast %k f32
-        %top = reduce_max %kf over D
-        %t0 = register [H, N, M] f32 0.0
-        %s = mma %k, %q, %t0
-        %d = sub %s, %top
-        %sum = reduce_sum %d over N
-        %scaled = mul %sum, scale
-        %v = read v
-        %ph = cast %d f16
-        %ov = mma %v, %ph, %oi
-        %on = add %ov, %scaled
-        yield %on",
-    ),
-    (
-        "a row through LDS",
-        "%k = read k
-        %t0 = register [H, N, M] f32 0.0
-        %s = mma %k, %q, %t0
-        %b = read b
-        %sb = add %s, %b
-        %sc = mul %sb, scale
-        %ph = cast %sc f16
-        %v = read v
-        %on = mma %v, %ph, %oi
-        yield %on",
-    ),
-];
-
-fn chain(body: &str) -> String {
-    let more = [("read b", "b = memory [N] shared f32"), ("read u", "u = memory [H, N, D] shared f16")];
-    let more = more.iter().find(|(read, _)| body.contains(read)).map_or("", |(_, memory)| memory);
-    format!(
-        "kernel chain {{
-          workgroup H, 1, 1
-          workgroup M, 128, 0
-          tile N, 64
-          wave M, 16
-          mma 16x16
-          q = memory [H, M, D] global f16
-          k = memory [H, N, D] shared f16
-          v = memory [H, N, D] shared f16
-          {more}
-          o = memory [H, M, D] global f32
-          scale = scalar f32
-          %q = read q
-          %o0 = register [H, D, M] f32 0.0
-          %acc = iterate N (%oi = %o0) {{
-            {body}
-          }}
-          write %acc, o
-        }}"
-    )
 }
 
 /// On gfx950 some of them move values between lanes through LDS.
@@ -336,7 +135,9 @@ fn tiles_that_vectors_read_first_are_right() {
 
 #[test]
 fn loops_that_it_does_not_suit_say_why() {
-    let attention = Attention { second: Second::Turned, mask: Mask::None, matrix: "16x16" }.text();
+    let attention =
+        Attention { second: Second::Turned, mask: Mask::None, matrix: "16x16", maximum: Maximum::Exact }
+            .text();
     let four_waves = attention.replace("workgroup M, 256, 0", "workgroup M, 128, 0");
     let sums = "%k = read k
         %kf = cast %k f32
@@ -385,24 +186,11 @@ fn loops_that_it_does_not_suit_say_why() {
     }
 }
 
-/// Clk of an iteration: what a workgroup takes more for 24 more iterations, a multiple of what an unrolled
-/// trip has.
-fn trip(device: &'static DeviceModel, attention: Attention, depth: i64, schedule: Schedule) -> f64 {
-    let clk = |n: i64| {
-        let sizes = Sizes { h: 16, m: 4096, n, d: depth };
-        let kernel = attention.kernel().compile(&sizes.options(device.target, schedule.clone()));
-        let executable = kernel.expect("attention compiles");
-        let bytes = [sizes.m * 2, n * 2, n * 2, sizes.m * 4].map(|row| row * sizes.h * depth);
-        let timed = launched(&executable, device, [16, 16, 1], (&bytes, &1f32.to_le_bytes()));
-        timed.run(&TimeOptions::new(device).rounds(1)).expect("attention runs").unit.clk as f64
-    };
-    (clk(2560) - clk(1024)) / 24.0
-}
-
 /// With two waves of a SIMD in step, matrix cores and vector units wait for each other.
 #[test]
 fn attention_takes_much_less_time_in_two_phases() {
-    let turned = Attention { second: Second::Turned, mask: Mask::None, matrix: "16x16" };
+    let turned =
+        Attention { second: Second::Turned, mask: Mask::None, matrix: "16x16", maximum: Maximum::Exact };
     let written = Attention { second: Second::AsWritten, ..turned };
     for (device, attention, depth, matrix, least) in [
         (DeviceModel::MI300X, turned, 128, 4096.0, 0.80),
@@ -425,7 +213,8 @@ fn attention_takes_much_less_time_in_two_phases() {
 /// a row would hold up the matrix cores.
 #[test]
 fn writes_of_a_turned_tile_stand_beside_products() {
-    let attention = Attention { second: Second::AsWritten, mask: Mask::None, matrix: "16x16" };
+    let attention =
+        Attention { second: Second::AsWritten, mask: Mask::None, matrix: "16x16", maximum: Maximum::Exact };
     let sizes = Sizes { h: 1, m: 256, n: 1024, d: 128 };
     let options = sizes.options(Target::GFX942, Schedule::TwoPhase);
     let executable = verified(&attention.kernel(), &options);

@@ -19,6 +19,9 @@ pub(crate) enum IssueUnit {
     Other,
 }
 
+/// Number of units.
+pub(crate) const ISSUE_UNITS: usize = IssueUnit::Other as usize + 1;
+
 /// Times of an instruction in clk, counted from its issue.
 #[derive(Copy, Clone, Debug)]
 pub(crate) struct IssueCost {

@@ -15,7 +15,7 @@ mod wave;
 
 pub(crate) use cost::{IssueCost, IssueRates, IssueUnit};
 pub(crate) use memory::MemoryOrder;
-pub(crate) use order::{IssueOrder, RegionGraph};
+pub(crate) use order::{IssueOrder, IssueTies, RegionGraph};
 pub(crate) use registers::{LiveRegisters, ValueAccess};
 pub(crate) use wave::IssuingWave;
 

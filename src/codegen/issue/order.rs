@@ -1,9 +1,9 @@
-//! List scheduling of a region: of the instructions near by that may come next the one that issues first, and
-//! of several the one with the longest way to the end of the region.
+//! List scheduling of a region: of the instructions near by that may come next the one that issues first,
+//! and of several the one with the longest way to the end of the region.
 
 use cranelift_entity::EntityRef;
 
-use super::cost::{IssueCost, IssueUnit};
+use super::cost::{ISSUE_UNITS, IssueCost, IssueUnit};
 use super::registers::LiveRegisters;
 use super::wave::IssuingWave;
 
@@ -112,6 +112,17 @@ impl RegionGraph {
     }
 }
 
+/// Which instruction goes first of those that can issue at the same time.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) enum IssueTies {
+    /// The one whose result has the longest way to the end of the region.
+    LongestWay,
+    /// The one whose unit has the most to do, or whose result has a longer way than that. It keeps matrix
+    /// cores busy that are the bound of a region; in regions bound by vector work, products of block floats
+    /// that are emulated, time mode has it up to 5 % slower.
+    BusiestUnit,
+}
+
 /// The order of a region, and the memory for finding it.
 #[derive(Default, Debug)]
 pub(crate) struct IssueOrder {
@@ -124,6 +135,8 @@ pub(crate) struct IssueOrder {
     waits: Vec<u32>,
     open: Vec<u32>,
     done: Vec<bool>,
+    /// Clk that each unit needs for what is still to come.
+    left: [u64; ISSUE_UNITS],
 }
 
 impl IssueOrder {
@@ -133,6 +146,7 @@ impl IssueOrder {
         graph: &mut RegionGraph,
         wave: &mut IssuingWave,
         registers: &mut LiveRegisters<K>,
+        ties: IssueTies,
     ) {
         graph.sort();
         self.begin(graph);
@@ -148,7 +162,13 @@ impl IssueOrder {
             let mut best = None;
             for (place, &number) in self.open.iter().enumerate().filter(|(_, number)| **number < end) {
                 let at = number as usize;
-                let key = (wave.start(&graph.costs[at], self.ready[at]), u64::MAX - self.heights[at], number);
+                let cost = &graph.costs[at];
+                let way = match ties {
+                    IssueTies::LongestWay => self.heights[at],
+                    IssueTies::BusiestUnit => self.heights[at].max(self.left[cost.unit as usize]),
+                };
+                let key =
+                    (wave.start(cost, self.ready[at]), u64::MAX - way, u64::MAX - self.heights[at], number);
                 if best.is_none_or(|(known, _)| key < known) && registers.allows(number) {
                     best = Some((key, place));
                 }
@@ -164,6 +184,14 @@ impl IssueOrder {
         }
     }
 
+    /// Lets a wave issue a region as it stands.
+    pub(crate) fn keep(&mut self, graph: &mut RegionGraph, wave: &mut IssuingWave) {
+        graph.sort();
+        self.begin(graph);
+        self.open.clear();
+        (0..graph.len() as u32).for_each(|number| self.issue(graph, number, wave));
+    }
+
     fn begin(&mut self, graph: &RegionGraph) {
         self.order.clear();
         self.begun.clear();
@@ -176,6 +204,8 @@ impl IssueOrder {
         }
         self.done.clear();
         self.done.resize(graph.len(), false);
+        self.left = [0; ISSUE_UNITS];
+        graph.costs.iter().for_each(|cost| self.left[cost.unit as usize] += u64::from(cost.busy));
     }
 
     /// Clk from the issue of each instruction to the end of the region at least.
@@ -193,7 +223,9 @@ impl IssueOrder {
     fn issue(&mut self, graph: &RegionGraph, number: u32, wave: &mut IssuingWave) {
         let at = number as usize;
         let start = wave.start(&graph.costs[at], self.ready[at]);
-        let begun = wave.issue(&graph.costs[at], start);
+        let cost = &graph.costs[at];
+        let begun = wave.issue(cost, start);
+        self.left[cost.unit as usize] -= u64::from(cost.busy);
         self.order.push(number);
         (self.begun[at], self.done[at]) = (begun, true);
         for edge in graph.leaving(number) {

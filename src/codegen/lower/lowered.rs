@@ -59,6 +59,17 @@ pub(crate) struct NodeSpan {
     pub insts: Range<InstId>,
 }
 
+/// The code of loops.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct LoopCode {
+    /// Machine blocks that are loop bodies, outermost first.
+    pub bodies: Vec<Range<BlockId>>,
+    /// Blocks that are left out most of the time.
+    pub seldom: Vec<BlockId>,
+    /// The first instructions of regions that are ordered by cost.
+    pub interleaved: Vec<InstId>,
+}
+
 /// Code that has reasons, by the nodes that keep them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ReasonedCode {
@@ -88,8 +99,7 @@ pub(crate) struct Lowered {
     pub float_extremum: bool,
     /// Grid axes whose workgroup id the kernel reads.
     pub workgroup_ids: [bool; 3],
-    /// Machine blocks that are loop bodies, outermost first.
-    pub loops: Vec<Range<BlockId>>,
+    pub loops: LoopCode,
     /// Largest byte offsets inside one descriptor that must stay below 2^31, as expressions to check at
     /// launch.
     pub reaches: Vec<(Entity, Expr)>,

@@ -2,7 +2,6 @@
 //! registers.
 
 use std::fmt;
-use std::ops::Range;
 
 use super::access::as_copy;
 use crate::codegen::isa::{Inst, Operand, VReg};
@@ -140,15 +139,6 @@ impl MachineBody {
         }
         self.insts.truncate(kept);
         origins.truncate(kept);
-    }
-
-    /// Instructions of blocks that lie one after the other.
-    pub(crate) fn blocks_in(&self, blocks: &Range<BlockId>) -> &[MachineInst] {
-        match self.blocks.range(blocks.start..blocks.end) {
-            [first, .., last] => self.insts.range(first.start..last.end),
-            [only] => self.insts.range(only.start..only.end),
-            [] => &[],
-        }
     }
 
     /// Instructions of one block.

@@ -27,6 +27,12 @@ pub enum Control {
     SetWavePriority(u8),
     /// Nothing moves across it. It is not an instruction.
     SchedulingBarrier,
+    /// From here to the next wait, barrier or priority, instructions stand in the order that takes the
+    /// fewest clocks by what they cost, if it is in a loop. It is not an instruction.
+    InterleaveByCost,
+    /// A wave goes around the products that come next, if all of their factors are one that a loop has
+    /// found to be one most of the time ([`UnitFactors`](crate::prelude::UnitFactors)). It is a branch.
+    SkipUnitFactors,
     /// Waits until at most so many loads from global memory are under way.
     WaitForLoads(u8),
     /// Waits until at most so many accesses of LDS are under way.
@@ -44,6 +50,16 @@ impl Control {
         OpRow { word: "conditional_barrier", doc: "A workgroup barrier for some of the waves.", ..ORDER },
         OpRow { word: "set_wave_priority", doc: "Priority of the wave from here on.", ..ORDER },
         OpRow { word: "scheduling_barrier", doc: "Nothing moves across.", ..ORDER },
+        OpRow {
+            word: "interleave_by_cost",
+            doc: "Instructions up to the next wait are ordered by cost.",
+            ..ORDER
+        },
+        OpRow {
+            word: "skip_unit_factors",
+            doc: "The products that come next are left out if their factors are one.",
+            ..ORDER
+        },
         OpRow { word: "wait_for_loads", doc: "Waits until at most so many loads are under way.", ..ORDER },
         OpRow {
             word: "wait_for_shared",
@@ -59,8 +75,10 @@ impl Control {
             Control::ConditionalBarrier(_) => &Control::ROWS[1],
             Control::SetWavePriority(_) => &Control::ROWS[2],
             Control::SchedulingBarrier => &Control::ROWS[3],
-            Control::WaitForLoads(_) => &Control::ROWS[4],
-            Control::WaitForShared(_) => &Control::ROWS[5],
+            Control::InterleaveByCost => &Control::ROWS[4],
+            Control::SkipUnitFactors => &Control::ROWS[5],
+            Control::WaitForLoads(_) => &Control::ROWS[6],
+            Control::WaitForShared(_) => &Control::ROWS[7],
         }
     }
 }

@@ -18,6 +18,8 @@ pub(super) fn control(cursor: &mut Cursor<'_>) -> Parsed<Option<Control>> {
     let control = match word {
         "workgroup_barrier" => Ok(Control::WorkgroupBarrier),
         "scheduling_barrier" => Ok(Control::SchedulingBarrier),
+        "interleave_by_cost" => Ok(Control::InterleaveByCost),
+        "skip_unit_factors" => Ok(Control::SkipUnitFactors),
         "set_wave_priority" => Control::priority(cursor.signed_integer()?),
         "wait_for_loads" => Control::loads(cursor.signed_integer()?),
         "wait_for_shared" => Control::shared(cursor.signed_integer()?),
@@ -66,7 +68,10 @@ pub(super) fn predicate(cursor: &mut Cursor<'_>) -> Parsed<Predicate> {
 /// The operands after the word of a control operation.
 pub(in crate::ir) fn write_control(out: &mut String, control: Control) {
     let _ = match control {
-        Control::WorkgroupBarrier | Control::SchedulingBarrier => Ok(()),
+        Control::WorkgroupBarrier
+        | Control::SchedulingBarrier
+        | Control::InterleaveByCost
+        | Control::SkipUnitFactors => Ok(()),
         Control::ConditionalBarrier(condition) => write!(out, " {condition}"),
         Control::SetWavePriority(priority) => write!(out, " {priority}"),
         Control::WaitForLoads(count) | Control::WaitForShared(count) => write!(out, " {count}"),

@@ -52,7 +52,8 @@
 //!              "{" {node} ["yield" value {"," value}] "}"     last of a "while": its next condition
 //! region     = "iterate" symbol | "conditional" value | "while" value
 //! control    = "workgroup_barrier" | "conditional_barrier" condition | "set_wave_priority" integer
-//!            | "scheduling_barrier" | ("wait_for_loads" | "wait_for_shared") integer
+//!            | "scheduling_barrier" | "interleave_by_cost" | "skip_unit_factors"
+//!            | ("wait_for_loads" | "wait_for_shared") integer
 //! condition  = predicate (integer | "waves" ["/" integer])   of a wave's number in its workgroup
 //! flag       = "volatile" | "non_temporal"
 //! compute    = "register" shape dtype number | "constant" number | "allocate" shape dtype

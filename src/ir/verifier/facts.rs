@@ -7,6 +7,7 @@ use crate::ir::access_flags::MemoryAccessFlags;
 use crate::ir::diagnostic::{Diagnostic, Location};
 use crate::ir::facts::{
     Bounds, Expansion, Geometry, LdsBuffer, LogicalBody, PaddedFactors, TransposingRead, TurnedUnits,
+    UnitFactor,
 };
 use crate::ir::kernel::{DimTable, Locations};
 use crate::ir::layout::{Layout, Source};
@@ -95,6 +96,11 @@ impl FactChecker<'_> {
             if !is_product || padded.iter().any(|at| ![0, 1, 3, 4].contains(at)) {
                 self.fault(node, "factors that no product has");
             }
+        }
+        if let Some(&UnitFactor(at)) = world.get::<UnitFactor>(node)
+            && (at > 1 || world.get::<Op>(node) != Some(&Op::Binary(BinaryOp::Mul)))
+        {
+            self.fault(node, "a factor that no product of numbers has");
         }
         if let Some(Unrolled(per_trip)) = world.get::<Unrolled>(node)
             && *per_trip > 1 << 16

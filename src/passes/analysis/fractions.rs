@@ -11,7 +11,8 @@ use crate::ir::nodes::{Bug, NodeItem};
 pub(in crate::passes) type NodeReader<'a, 'w> = &'a dyn Fn(Entity) -> Result<NodeItem<'w, 'static>, Bug>;
 
 /// True if every element of a value lies from 0 to 1 or is no number: constants that do, and powers of
-/// differences that cannot be above zero, as a softmax multiplies its running sum with when a maximum rises.
+/// differences that cannot be above zero, as a softmax multiplies its running sum with when a maximum
+/// rises.
 pub(in crate::passes) fn is_fraction(read: NodeReader<'_, '_>, node: Entity) -> Result<bool, Bug> {
     let mut value = read(node)?;
     while let Op::Broadcast | Op::Convert(_) = value.op {
@@ -24,11 +25,34 @@ pub(in crate::passes) fn is_fraction(read: NodeReader<'_, '_>, node: Entity) -> 
     Ok(is_power && is_less_a_maximum(read, &read(value.operand(0)?)?)?)
 }
 
-/// True for `x - max(x, y)`.
+/// True for `x - max(x, y)`, and for `x - y` where `y` is chosen only if it is above `x` and `x` otherwise.
 fn is_less_a_maximum(read: NodeReader<'_, '_>, difference: &NodeItem) -> Result<bool, Bug> {
     let (Op::Binary(BinaryOp::Sub), &[x, maximum]) = (*difference.op, &difference.operands.0[..]) else {
         return Ok(false);
     };
     let maximum = read(maximum)?;
-    Ok(*maximum.op == Op::Binary(BinaryOp::Max) && maximum.operands.0.contains(&x))
+    match (*maximum.op, &maximum.operands.0[..]) {
+        (Op::Binary(BinaryOp::Max), operands) => Ok(operands.contains(&x)),
+        (Op::Select, &[condition, above, below]) if below == x => is_above(read, condition, [above, x]),
+        _ => Ok(false),
+    }
+}
+
+/// True if a condition holds only where `y` is above `x`: it compares with `x` or with that and a constant
+/// more.
+fn is_above(read: NodeReader<'_, '_>, condition: Entity, [y, x]: [Entity; 2]) -> Result<bool, Bug> {
+    let compared = read(condition)?;
+    let (above, least) = match (*compared.op, &compared.operands.0[..]) {
+        (Op::Compare(Predicate::Gt | Predicate::Ge), &[above, least])
+        | (Op::Compare(Predicate::Lt | Predicate::Le), &[least, above]) => (above, least),
+        _ => return Ok(false),
+    };
+    if above != y {
+        return Ok(false);
+    }
+    let sum = read(least)?;
+    let (Op::Binary(BinaryOp::Add), &[a, b]) = (*sum.op, &sum.operands.0[..]) else { return Ok(least == x) };
+    let other = if a == x { b } else { a };
+    let more = read(other)?.op.constant();
+    Ok((a == x || b == x) && matches!(more, Some(Constant::Float(more)) if more >= 0.0))
 }

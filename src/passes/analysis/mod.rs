@@ -11,6 +11,7 @@
 //! - `fractions`: values from 0 to 1
 //! - `read_sources`: what a value that is read at coordinates can be read from
 //! - `find_in_place`: which arguments may be one tensor
+//! - `find_unit_factors`: factors that are one most of the time
 //! - [`reduction_trees`]: in which order reductions add up, for the report
 
 mod arrival;
@@ -19,6 +20,7 @@ mod binder;
 mod cached_order;
 pub(super) mod counted_dims;
 pub(super) mod find_in_place;
+pub(super) mod find_unit_factors;
 pub(super) mod fractions;
 pub(crate) mod infer_types;
 pub(crate) mod loop_iterations;

@@ -55,8 +55,9 @@ impl Compilation<'_> {
         let Some(scheduled) = scheduled else { return Ok(()) };
         let waves = self.fact::<Geometry>()?.wave_count();
         let strategy = named(scheduled.applied).unwrap_or(&NONE);
-        if strategy.code_order(waves, &target) == CodeOrder::Interleaved {
-            interleave(&mut self.machine.body, target.arch, DeviceModel::nearest(target));
+        let marked = &self.lowered.loops.interleaved;
+        if strategy.code_order(waves, &target) == CodeOrder::Interleaved || !marked.is_empty() {
+            interleave(&mut self.machine.body, marked, (target.arch, DeviceModel::nearest(target)));
         }
         Ok(())
     }

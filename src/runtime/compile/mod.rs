@@ -221,9 +221,11 @@ impl Compilation<'_> {
         for _ in 0..=most {
             let Err(CodeError::BranchRange { .. }) = encoded else { break };
             let numbers = add_islands(&mut machine.body, &machine.code);
-            for blocks in &mut self.lowered.loops {
+            let loops = &mut self.lowered.loops;
+            for blocks in &mut loops.bodies {
                 *blocks = numbers[blocks.start]..numbers[blocks.end];
             }
+            loops.seldom.iter_mut().for_each(|block| *block = numbers[*block]);
             encoded = encode_body(&machine.body, arch, &mut machine.code);
             has_islands = true;
         }

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use bevy_ecs::prelude::*;
+use cranelift_entity::iter_entity_range;
 use smallvec::SmallVec;
 
 use super::Compilation;
@@ -50,9 +51,16 @@ impl Compilation<'_> {
         let main_loop = self
             .lowered
             .loops
+            .bodies
             .iter()
-            .map(|blocks| InstructionMix::of(machine.body.blocks_in(blocks)))
+            .map(|blocks| {
+                let often = iter_entity_range(blocks.clone())
+                    .filter(|block| !self.lowered.loops.seldom.contains(block));
+                InstructionMix::of(often.flat_map(|block| machine.body.block(block)))
+            })
             .max_by_key(InstructionMix::total);
+        let seldom =
+            self.lowered.loops.seldom.iter().map(|&block| machine.body.block(block).len() as u32).sum();
         Ok(Report {
             vgprs: info.resources.vgprs,
             agprs: info.resources.agprs,
@@ -73,6 +81,7 @@ impl Compilation<'_> {
             conversions,
             reductions: reduction_trees(world, root, self.options.target().name)?,
             main_loop,
+            seldom_instructions: seldom,
             stores: StoreCounts::of(machine.body.insts.values()),
             schedule_requested: self.options.requested_schedule().name(),
             schedule_applied: scheduled.map_or("none", |scheduled| scheduled.applied),

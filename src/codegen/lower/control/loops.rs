@@ -104,7 +104,7 @@ impl ControlLayer<'_> {
                 Some(_) => self.emitter.current_block(),
                 None => self.emitter.next_block(None),
             };
-            self.emitter.out.loops.push(block..block.next());
+            self.emitter.out.loops.bodies.push(block..block.next());
             back = Some(BackEdge { counter, per_trip, block });
         }
         Ok(Some(EnteredLoop { scope, symbols, carried, once, guard, back }))
@@ -210,6 +210,10 @@ impl ControlLayer<'_> {
             &[Scalar::Reg(counter), Scalar::Const(i64::from(per_trip))],
         );
         self.emitter.push(Inst::new(Opcode::SCbranchScc0, &[]).imm(block.as_u32()));
-        self.emitter.next_block(Some(block));
+        let after = self.emitter.next_block(Some(block));
+        // One with loops in it counts up to the first of them.
+        if let Some(own) = self.emitter.out.loops.bodies.last_mut().filter(|own| own.start == block) {
+            own.end = after;
+        }
     }
 }

@@ -39,7 +39,7 @@ impl ControlLayer<'_> {
         let tile = self.emitter.sgpr(1);
         self.emitter.op(Opcode::SMovB32, &[tile, number]);
         let block = self.emitter.next_block(None);
-        self.emitter.out.loops.push(block..block.next());
+        self.emitter.out.loops.bodies.push(block..block.next());
         self.whiles += 1;
         self.tiles = Some(OpenTiles { tile, end, step, block });
         let symbol = Symbol::new(TILE);

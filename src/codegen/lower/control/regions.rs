@@ -18,7 +18,9 @@ impl ControlLayer<'_> {
         // Instructions after the region belong to the node that owns it.
         let around = self.emitter.source;
         self.widened_pairs.clear();
-        for &node in &self.get::<Body>(region)?.0 {
+        let nodes = &self.get::<Body>(region)?.0[..];
+        let (mut rest, mut may_skip) = (nodes, false);
+        while let Some((&node, others)) = rest.split_first() {
             let expanded = self.expanded(node)?;
             if !self.may_precede_writes(&expanded)? {
                 self.emitter.write_all_late();
@@ -27,6 +29,15 @@ impl ControlLayer<'_> {
                 self.emitter.write_late_constants();
             }
             self.emitter.source = expanded.origin.0;
+            if may_skip {
+                let run = self.with_unit_factors(rest)?;
+                if run > 0 && self.multiply_unless_one(&rest[..run])? {
+                    (rest, may_skip) = (&rest[run..], false);
+                    continue;
+                }
+            }
+            rest = others;
+            may_skip = *expanded.op == Op::Control(Control::SkipUnitFactors);
             let start = self.emitter.mark().inst;
             self.node(node, &expanded)?;
             self.emitter.note_node(node, start);

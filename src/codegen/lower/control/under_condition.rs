@@ -68,7 +68,7 @@ impl ControlLayer<'_> {
         };
         let again = repeats.then(|| self.emitter.current_block());
         if let Some(block) = again {
-            self.emitter.out.loops.push(block..block.next());
+            self.emitter.out.loops.bodies.push(block..block.next());
         }
         Ok(EnteredCondition { scope, symbols, fixed, carried, skip, again })
     }

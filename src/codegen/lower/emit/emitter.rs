@@ -1,5 +1,7 @@
 //! Writing machine code: instructions, virtual registers, blocks, and small arithmetic that folds constants.
 
+use std::ops::Range;
+
 use bevy_ecs::prelude::Entity;
 use smallvec::SmallVec;
 
@@ -140,10 +142,24 @@ impl<'a> Emitter<'a> {
 
     /// Notes the instructions from `start` on as those of a node, if that is asked for.
     pub(crate) fn note_node(&mut self, node: Entity, start: InstId) {
-        let end = self.body.insts.next_key();
+        self.note_span(node, start..self.body.insts.next_key());
+    }
+
+    /// The same of other instructions.
+    pub(crate) fn note_span(&mut self, node: Entity, insts: Range<InstId>) {
         if let Some(nodes) = &mut self.out.nodes {
-            nodes.push(NodeSpan { node, insts: start..end });
+            nodes.push(NodeSpan { node, insts });
         }
+    }
+
+    /// Notes that what comes next is ordered by cost, up to what keeps its place.
+    pub(crate) fn note_interleaved(&mut self) {
+        self.out.loops.interleaved.push(self.body.insts.next_key());
+    }
+
+    /// Notes that the open block is left out most of the time.
+    pub(crate) fn note_seldom(&mut self) {
+        self.out.loops.seldom.push(self.current_block());
     }
 
     /// True if the instructions of a node stay together.

@@ -7,6 +7,7 @@
 //! - `reduce`, `scan`: over lanes and waves
 //! - `self_index`: places of elements and sizes of dimensions as values
 //! - `products`: matrix instructions; `lane_products`: products where there are none
+//! - `unit_factors`: products with factors that are one most of the time
 //! - `accesses`: loads and stores of global memory and LDS, and loads from the one straight into the other
 //! - `atomic`: updates in one step; `exchange`: those that are loops of exchanges
 //! - `memory_instructions`: the instructions of all these
@@ -27,6 +28,7 @@ mod reduce;
 mod scan;
 mod self_index;
 mod synchronization;
+mod unit_factors;
 
 use std::collections::VecDeque;
 

@@ -17,6 +17,9 @@ impl OperationLayer<'_> {
             }
             // The order of the nodes is the order of the code.
             Control::SchedulingBarrier => {}
+            Control::InterleaveByCost => self.emitter.note_interleaved(),
+            // The region looks for it in front of such products.
+            Control::SkipUnitFactors => {}
             Control::WaitForLoads(count) => {
                 self.wait(WaitCounts { vm: count.min(WaitCounts::NONE.vm), ..WaitCounts::NONE });
             }

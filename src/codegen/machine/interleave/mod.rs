@@ -3,11 +3,11 @@
 //!
 //! The pass looks at bodies of innermost loops that have both matrix and vector instructions. Barriers,
 //! waits, writes of EXEC and branches cut a body into regions, and no instruction leaves its region; memory
-//! is accessed in the order of the code except that reads of LDS pass each other. Each region is ordered anew
-//! by list scheduling, with no more registers alive at once than before. A body that gains
-//! nothing by that stays as it is, and so does one whose waves compete by priorities: there a schedule says
-//! when each of them issues. Times are those of a wave that has its SIMD for itself, so the pass is for
-//! workgroups of up to four waves: with eight, in step, attention took between 4 % more and 10 % less.
+//! is accessed in the order of the code except that reads of LDS pass each other. Each region is ordered
+//! anew by list scheduling, with no more registers alive at once than before. A body that gains nothing by
+//! that stays as it is, and so does one whose waves compete by priorities: there a schedule says when each
+//! of them issues. Times are those of a wave that has its SIMD for itself, so the pass is for workgroups of
+//! up to four waves: with eight, in step, attention took between 4 % more and 10 % less.
 //!
 //! - `dependences`: what has to come before what in a region
 //! - `values`: the vector registers that instructions access
@@ -27,23 +27,64 @@ use self::values::RegionRegisters;
 pub(crate) use self::values::made_registers;
 use super::access::as_copy;
 use super::body::{BlockId, InstId, MachineBody, MachineInst};
+use super::loops::LoopDepths;
 use crate::codegen::isa::{Arch, Meaning, Unit};
 use crate::codegen::issue::{
-    IssueCost, IssueOrder, IssueRates, IssuingWave, RegionGraph, has_work_beside, pays,
+    IssueCost, IssueOrder, IssueRates, IssueTies, IssuingWave, RegionGraph, has_work_beside, pays,
 };
 use crate::codegen::target::{DeviceModel, InstructionCost};
 use crate::index::{Neighbours, Stretches};
 use cranelift_entity::iter_entity_range;
 
-/// Interleaves the loops of a body for a device.
-pub fn interleave(body: &mut MachineBody, arch: Arch, device: &'static DeviceModel) {
+/// Interleaves the loops of a body for a device. If some regions are marked by their first instructions,
+/// these get another order, and all regions otherwise.
+pub fn interleave(body: &mut MachineBody, marked: &[InstId], (arch, device): (Arch, &'static DeviceModel)) {
+    let mut loops = LoopDepths::default();
+    loops.compute(body);
+    let innermost: SmallVec<[Range<BlockId>; 4]> = loops.innermost().collect();
     let mut interleaver = None::<Interleaver>;
-    for block in body.blocks.keys() {
-        if body.blocks[block].successors.contains(&Some(block)) && suits(body.block(block)) {
+    for blocks in innermost {
+        let chosen = match marked {
+            [] if suits(instructions(body, &blocks)) => Regions::All,
+            marked if !marked.is_empty() => Regions::Marked(marked),
+            _ => continue,
+        };
+        for block in iter_entity_range(blocks) {
             let interleaver = interleaver.get_or_insert_default();
-            interleaver.interleave_block(body, block, (arch, device));
+            interleaver.interleave_block(body, block, chosen, (arch, device));
         }
     }
+}
+
+/// The regions that get another order.
+#[derive(Copy, Clone)]
+enum Regions<'a> {
+    All,
+    /// Those that begin with one of these instructions.
+    Marked(&'a [InstId]),
+}
+
+impl Regions<'_> {
+    /// Which instruction goes first of several. Schedules mark regions that matrix cores bound.
+    fn ties(self) -> IssueTies {
+        match self {
+            Regions::All => IssueTies::LongestWay,
+            Regions::Marked(_) => IssueTies::BusiestUnit,
+        }
+    }
+
+    /// True if a region that begins with an instruction is one of them.
+    fn contain(self, first: InstId) -> bool {
+        match self {
+            Regions::All => true,
+            Regions::Marked(marked) => marked.contains(&first),
+        }
+    }
+}
+
+/// The instructions of blocks that follow one another.
+fn instructions<'a>(body: &'a MachineBody, blocks: &Range<BlockId>) -> impl Iterator<Item = &'a MachineInst> {
+    iter_entity_range(blocks.clone()).flat_map(|block| body.block(block))
 }
 
 /// The memory of the pass, which is reused from block to block.
@@ -62,6 +103,7 @@ impl Interleaver {
         &mut self,
         body: &mut MachineBody,
         block: BlockId,
+        chosen: Regions<'_>,
         (arch, device): (Arch, &'static DeviceModel),
     ) {
         let rates = IssueRates::of(device);
@@ -76,15 +118,21 @@ impl Interleaver {
         self.dependences.begin(body, own.start..own.end, tail);
         self.registers.begin(body);
         self.written.clear();
-        let [before, after] = self.pass_regions(body, own.start..tail, own.end);
+        let [before, after] = self.pass_regions(body, chosen, own.start..tail, own.end);
         if pays(before, after) {
             body.insts.range_mut(own.start..tail).copy_from_slice(&self.written);
         }
     }
 
-    /// Writes the new order of the instructions of a block up to its tail, and returns the clk of a trip that
-    /// follows another one, as its instructions stand and in the new order.
-    fn pass_regions(&mut self, body: &MachineBody, insts: Range<InstId>, end: InstId) -> [u64; 2] {
+    /// Writes the new order of the instructions of a block up to its tail, and returns the clk of a trip
+    /// that follows another one, as its instructions stand and in the new order.
+    fn pass_regions(
+        &mut self,
+        body: &MachineBody,
+        chosen: Regions<'_>,
+        insts: Range<InstId>,
+        end: InstId,
+    ) -> [u64; 2] {
         let Interleaver { dependences, registers, graph, order, costs, written } = self;
         let mut wave = IssuingWave::default();
         dependences.issue(costs, &mut wave);
@@ -94,14 +142,20 @@ impl Interleaver {
         dependences.restore(results);
         let (mut costs, mut first) = (&costs[..], 0);
         for region in regions(body, insts) {
+            let is_chosen = chosen.contain(region.start);
             let own = body.insts.range(region);
             let (now, later) = costs.split_at(own.len());
             costs = later;
             dependences.find(graph, first, own, now);
-            order.find(graph, &mut wave, registers.enter(own));
+            if is_chosen {
+                order.find(graph, &mut wave, registers.enter(own), chosen.ties());
+                written.extend(order.order.iter().map(|&number| own[number as usize]));
+            } else {
+                order.keep(graph, &mut wave);
+                written.extend_from_slice(own);
+            }
             dependences.leave(first, now, &order.begun);
             first += own.len();
-            written.extend(order.order.iter().map(|&number| own[number as usize]));
         }
         [again, wave].map(|wave| wave.clk() - start)
     }
@@ -109,7 +163,7 @@ impl Interleaver {
 
 /// True if a body has matrix instructions and so much vector work beside them that waves do both in turns,
 /// and no priorities by which waves compete.
-fn suits(insts: &[MachineInst]) -> bool {
+fn suits<'a>(insts: impl Iterator<Item = &'a MachineInst>) -> bool {
     let (mut products, mut vector) = (0, 0);
     for inst in insts {
         let info = inst.inst.op.info();

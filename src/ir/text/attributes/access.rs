@@ -8,7 +8,7 @@ use super::{Attach, Parsed, Parser, Printed, attach, put};
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::facts::{
     BankConflicts, Bounds, BoundsChecks, CheckedCoordinate, DirectLoads, InPlace, LdsBuffer, LdsBytes,
-    PaddedFactors, SplitAccess, Swizzle, TransposingRead, TurnedUnits, Unshared, WordSpacing,
+    PaddedFactors, SplitAccess, Swizzle, TransposingRead, TurnedUnits, UnitFactor, Unshared, WordSpacing,
 };
 use crate::ir::layout::UnitDims;
 use crate::ir::node::{Dims, Origin};
@@ -132,6 +132,16 @@ pub(super) fn read_padded(parser: &mut Parser<'_>) -> Parsed<Attach> {
         }
     }
     attach(PaddedFactors(operands))
+}
+
+pub(super) fn print_unit_factor(place: Printed<'_>, out: &mut String) -> Option<()> {
+    put!(out, "{}", place.get::<UnitFactor>()?.0);
+    Some(())
+}
+
+pub(super) fn read_unit_factor(parser: &mut Parser<'_>) -> Parsed<Attach> {
+    let number = parser.number()?;
+    attach(UnitFactor(number))
 }
 
 /// Dimensions slowest first, then how rows are stored and where.

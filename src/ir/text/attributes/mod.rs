@@ -139,6 +139,13 @@ const ROWS: &[AttributeRow] = &[
     row("split", AttributePosition::Below, access::print_split, access::read_split, same::<SplitAccess>),
     row("checks", AttributePosition::Below, access::print_checks, access::read_checks, same::<BoundsChecks>),
     row("padded", AttributePosition::After, access::print_padded, access::read_padded, same::<PaddedFactors>),
+    row(
+        "unit_factor",
+        AttributePosition::After,
+        access::print_unit_factor,
+        access::read_unit_factor,
+        same::<UnitFactor>,
+    ),
     row("buffer", AttributePosition::Below, access::print_buffer, access::read_buffer, same::<LdsBuffer>),
     row(
         "turned_units",

@@ -51,7 +51,8 @@
 //! part       = name "." ("prologue" | "kernel" | "epilogue")      of a pipeline
 //! directive  = "barrier" | control
 //! control    = "workgroup_barrier" | "conditional_barrier" condition | "set_wave_priority" integer
-//!            | "scheduling_barrier" | ("wait_for_loads" | "wait_for_shared") integer
+//!            | "scheduling_barrier" | "interleave_by_cost" | "skip_unit_factors"
+//!            | ("wait_for_loads" | "wait_for_shared") integer
 //! condition  = predicate (integer | "waves" ["/" integer])        of a wave's number
 //! type       = "read" | "write" | "mma" | "iterate" | "register" | "compare" | "select" | "cast" | unary
 //!            | binary

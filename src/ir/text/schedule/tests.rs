@@ -374,7 +374,7 @@ const FAULTS: &[(&str, &str)] = &[
     ),
     (
         "insert_before mma",
-        "expected an operation to insert, found the end of the line\n  --> s:6:18\n  help: there are workgroup_barrier, conditional_barrier, set_wave_priority, scheduling_barrier, wait_for_loads, wait_for_shared, barrier",
+        "expected an operation to insert, found the end of the line\n  --> s:6:18\n  help: there are workgroup_barrier, conditional_barrier, set_wave_priority, scheduling_barrier, interleave_by_cost, skip_unit_factors, wait_for_loads, wait_for_shared, barrier",
     ),
     (
         "x = cluster [mma, set_wave_prioritty 1]",

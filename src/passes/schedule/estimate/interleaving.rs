@@ -8,8 +8,8 @@ use smallvec::SmallVec;
 
 use super::program::{TripOperand, TripPlace};
 use crate::codegen::issue::{
-    IssueCost, IssueOrder, IssueRates, IssuingWave, LiveRegisters, MemoryOrder, RegionGraph, ValueAccess,
-    has_work_beside, pays,
+    IssueCost, IssueOrder, IssueRates, IssueTies, IssuingWave, LiveRegisters, MemoryOrder, RegionGraph,
+    ValueAccess, has_work_beside, pays,
 };
 use crate::codegen::target::{CostKind, DeviceModel, LdsKind, VectorKind};
 
@@ -45,8 +45,13 @@ struct InterleavedTrip<'a> {
     found: IssueOrder,
 }
 
-/// The order of the instructions of a trip, if another one than theirs pays.
-pub(super) fn interleaved(insts: &[OrderedInstruction], device: &DeviceModel) -> Option<Vec<u32>> {
+/// The order of the instructions of a trip, if another one than theirs pays. If some regions are marked by
+/// their first instructions, these get another order, and all of them otherwise.
+pub(super) fn interleaved(
+    insts: &[OrderedInstruction],
+    marked: &[usize],
+    device: &DeviceModel,
+) -> Option<Vec<u32>> {
     let count = |is: fn(&CostKind) -> bool| insts.iter().filter(|inst| is(&inst.kind)).count();
     let products = count(|kind| matches!(kind, CostKind::Matrix { .. }));
     if !has_work_beside(products, count(|kind| matches!(kind, CostKind::Valu { .. }))) {
@@ -54,13 +59,19 @@ pub(super) fn interleaved(insts: &[OrderedInstruction], device: &DeviceModel) ->
     }
     let mut trip = InterleavedTrip::new(insts, &IssueRates::of(device));
     let mut wave = IssuingWave::default();
-    trip.issue(&mut wave);
+    trip.issue(0..insts.len(), &mut wave);
     let (start, mut again) = (wave.clk(), wave);
     trip.next_trip();
-    trip.issue(&mut again);
+    trip.issue(0..insts.len(), &mut again);
     let mut order = Vec::with_capacity(insts.len());
     for region in regions(insts) {
-        trip.order_region(region, &mut wave, &mut order);
+        if marked.is_empty() || marked.contains(&region.start) {
+            let ties = if marked.is_empty() { IssueTies::LongestWay } else { IssueTies::BusiestUnit };
+            trip.order_region(region, (&mut wave, ties), &mut order);
+        } else {
+            order.extend(region.start as u32..region.end as u32);
+            trip.issue(region, &mut wave);
+        }
     }
     pays(again.clk() - start, wave.clk() - start).then_some(order)
 }
@@ -122,9 +133,9 @@ impl<'a> InterleavedTrip<'a> {
         self.results[TripPlace::new(at)] = results;
     }
 
-    /// Lets a wave issue the instructions as they stand.
-    fn issue(&mut self, wave: &mut IssuingWave) {
-        for (at, inst) in self.insts.iter().enumerate() {
+    /// Lets a wave issue instructions as they stand.
+    fn issue(&mut self, region: Range<usize>, wave: &mut IssuingWave) {
+        for (inst, at) in self.insts[region.clone()].iter().zip(region.start..) {
             let ready = inst.operands.iter().map(|operand| self.ready(operand)).max().unwrap_or(0);
             let cost = &self.costs[at];
             let begun = wave.issue(cost, wave.start(cost, ready));
@@ -133,7 +144,12 @@ impl<'a> InterleavedTrip<'a> {
     }
 
     /// Orders a region, and lets a wave issue it.
-    fn order_region(&mut self, region: Range<usize>, wave: &mut IssuingWave, order: &mut Vec<u32>) {
+    fn order_region(
+        &mut self,
+        region: Range<usize>,
+        (wave, ties): (&mut IssuingWave, IssueTies),
+        order: &mut Vec<u32>,
+    ) {
         self.find_dependences(&region);
         let own = self.insts[region.clone()].iter();
         self.alive.begin_region();
@@ -149,7 +165,7 @@ impl<'a> InterleavedTrip<'a> {
             self.alive.push(accesses);
         }
         self.alive.enter();
-        self.found.find(&mut self.graph, wave, &mut self.alive);
+        self.found.find(&mut self.graph, wave, &mut self.alive, ties);
         for number in 0..region.len() {
             self.note(region.start + number, self.found.begun[number]);
         }

@@ -79,10 +79,18 @@ impl TripProgram {
         let mut writer =
             ProgramWriter { view, found, trip, code, device, program, sources: Vec::new(), rows };
         writer.short_rows()?;
+        let mut skips = false;
         for &step in &trip.steps {
             match step {
-                TripStep::Control(fence) => writer.emit(UnitWork::Control(fence)),
-                TripStep::Node(node) => writer.node(node),
+                TripStep::Control(control) => {
+                    skips = control == TripControl::SkipUnitFactors;
+                    writer.emit(UnitWork::Control(control));
+                }
+                TripStep::Node(node) if skips && view.is_seldom(found.nodes[node].expansion.logical) => {}
+                TripStep::Node(node) => {
+                    skips = false;
+                    writer.node(node);
+                }
             }
         }
         let moves = writer.program.instructions.len();
@@ -92,8 +100,9 @@ impl TripProgram {
         }
         writer.instructions(code.end_of(node), TileRows::NONE, 0);
         writer.operands();
-        if trip.order == CodeOrder::Interleaved {
-            writer.interleave(moves);
+        let marked = writer.marked_regions();
+        if trip.order == CodeOrder::Interleaved || !marked.is_empty() {
+            writer.interleave(moves, &marked);
         }
         if trip.moved > 0 {
             writer.program.move_values(moves);
@@ -217,8 +226,16 @@ impl ProgramWriter<'_> {
         }
     }
 
-    /// Interleaves the first so many instructions, unless waves compete by priorities there.
-    fn interleave(&mut self, count: usize) {
+    /// The first instructions of regions that the schedule wants ordered by cost.
+    fn marked_regions(&self) -> Vec<usize> {
+        let is_mark = |one: &TripInstruction| one.work == UnitWork::Control(TripControl::Interleave);
+        let instructions = self.program.instructions.iter().enumerate();
+        instructions.filter(|(_, one)| is_mark(one)).map(|(at, _)| at + 1).collect()
+    }
+
+    /// Interleaves the first so many instructions: in regions that are marked or, if none is and waves do not
+    /// compete by priorities, in all of them.
+    fn interleave(&mut self, count: usize, marked: &[usize]) {
         let insts: Option<Vec<OrderedInstruction>> = self.program.instructions[..count]
             .iter()
             .zip(&self.sources)
@@ -237,12 +254,12 @@ impl ProgramWriter<'_> {
                         let operands = &one.operands[..];
                         Some(OrderedInstruction { kind, turns, registers, is_fixed, operands })
                     }
-                    (None, UnitWork::Control(TripControl::Priority(_))) => None,
+                    (None, UnitWork::Control(TripControl::Priority(_))) if marked.is_empty() => None,
                     (None, _) => Some(fixed(CostKind::Barrier)),
                 }
             })
             .collect();
-        let Some(order) = insts.and_then(|insts| interleaved(&insts, self.device)) else { return };
+        let Some(order) = insts.and_then(|insts| interleaved(&insts, marked, self.device)) else { return };
         self.program.reorder(&order);
     }
 

@@ -25,6 +25,10 @@ pub(crate) enum TripControl {
     WaitForShared,
     /// For nothing: from here on the wave has this priority.
     Priority(u8),
+    /// For nothing: what comes up to the next of these stands in the order that takes the fewest clocks.
+    Interleave,
+    /// For nothing: products that come next and whose factors are one most of the time are left out.
+    SkipUnitFactors,
 }
 
 impl TripControl {
@@ -39,6 +43,8 @@ impl TripControl {
             Control::WaitForLoads(count) => Some(TripControl::WaitForLoads(count.into())),
             Control::WaitForShared(_) => Some(TripControl::WaitForShared),
             Control::SetWavePriority(level) => Some(TripControl::Priority(level)),
+            Control::InterleaveByCost => Some(TripControl::Interleave),
+            Control::SkipUnitFactors => Some(TripControl::SkipUnitFactors),
             Control::ConditionalBarrier(_) | Control::SchedulingBarrier => None,
         }
     }

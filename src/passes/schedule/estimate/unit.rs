@@ -460,7 +460,10 @@ impl ResidentWave {
     fn passed(&self, control: TripControl) -> u64 {
         match control {
             TripControl::SharedMemoryBarrier => self.lds.max(self.direct),
-            TripControl::WorkgroupBarrier | TripControl::Priority(_) => 0,
+            TripControl::WorkgroupBarrier
+            | TripControl::Priority(_)
+            | TripControl::Interleave
+            | TripControl::SkipUnitFactors => 0,
             TripControl::WaitForShared => self.lds,
             TripControl::WaitForLoads(under_way) => {
                 let over = self.loads.len().checked_sub(1 + under_way as usize);

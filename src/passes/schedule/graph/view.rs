@@ -11,7 +11,7 @@ use crate::ir::layout::{Dim, Layout, Source};
 use crate::ir::mapping::Mapping;
 use crate::ir::node::{Body, Op, Placement, Trip};
 use crate::ir::nodes::{self, Bug, ExpandedNode, ExpandedNodeItem, ExpandedNodes};
-use crate::passes::facts::{Expressions, Geometry, LdsBuffer, Settings};
+use crate::passes::facts::{Expressions, Geometry, LdsBuffer, Settings, UnitFactor};
 use crate::passes::lds::lds_lifetimes::{Grain, LdsLifetimes, LdsProgram};
 use crate::passes::loops::expand::Expansion;
 use crate::passes::options::Options;
@@ -125,6 +125,11 @@ impl<'w> SchedulerView<'w> {
     /// If it is none.
     pub(crate) fn op(self, node: Entity) -> Result<Op, Bug> {
         self.ops.get_inner(node).copied().map_err(|_| Bug::new("a schedule lost a node"))
+    }
+
+    /// True if a logical node is left out most of the time, by a branch.
+    pub(crate) fn is_seldom(self, logical: Entity) -> bool {
+        self.world.get::<UnitFactor>(logical).is_some()
     }
 
     /// True if a node of the kernel, wherever it stands, does such a thing.

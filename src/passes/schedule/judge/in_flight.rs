@@ -74,7 +74,9 @@ fn waited_for(control: Control) -> Option<(AccessCounter, u8)> {
         Control::WorkgroupBarrier
         | Control::ConditionalBarrier(_)
         | Control::SetWavePriority(_)
-        | Control::SchedulingBarrier => None,
+        | Control::SchedulingBarrier
+        | Control::InterleaveByCost
+        | Control::SkipUnitFactors => None,
     }
 }
 

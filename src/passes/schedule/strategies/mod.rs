@@ -7,11 +7,13 @@
 //! - [`modulo`]: the least interval that a machine and the dependences allow
 //! - [`ping_pong`]: two waves of a SIMD take turns
 //! - [`interleaved`]: each wave moves data between its matrix instructions
+//! - [`clusters`]: products with arithmetic between their matrix instructions, beside clusters that read LDS
 //! - [`two_phase`]: half of the waves multiplies while the other half does everything else
 //! - [`products`]: loops that multiply what they load, for which ping-pong and interleaving write schedules
 //! - [`refusal`]: why there is no schedule
 
 pub(crate) mod automatic;
+pub(crate) mod clusters;
 pub(crate) mod components;
 pub(crate) mod four_stage;
 pub(crate) mod interleaved;

@@ -4,7 +4,7 @@ use bevy_ecs::prelude::*;
 
 use super::ping_pong::quadrants;
 use super::strategy::{Asked, Find, Model, Strategy};
-use super::{automatic, four_stage, interleaved, modulo, ping_pong, prefetch, two_phase};
+use super::{automatic, clusters, four_stage, interleaved, modulo, ping_pong, prefetch, two_phase};
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::schedule::table::Checks;
 use crate::passes::options::Schedule;
@@ -101,6 +101,17 @@ pub(crate) static TWO_PHASE: Strategy = Strategy {
     spares_search: true,
 };
 
+/// Waves that multiply and compute while others read the factors of their next product.
+pub(crate) static CLUSTERS: Strategy = Strategy {
+    name: "clusters",
+    about: "Loops of several products: of two waves per SIMD one multiplies and computes while the other moves data",
+    asked: Asked::ByName(|| Schedule::Clusters),
+    model: Model::Abstract,
+    checks: Checks::Order,
+    find: Find::Operations { write: clusters::write, otherwise: &TWO_PHASE },
+    spares_search: true,
+};
+
 /// Whichever of these takes the fewest clocks.
 pub(crate) static AUTOMATIC: Strategy = Strategy {
     name: "auto",
@@ -110,7 +121,17 @@ pub(crate) static AUTOMATIC: Strategy = Strategy {
     checks: Checks::Order,
     find: Find::Cheapest {
         choose: automatic::schedule,
-        among: &[&NONE, &PREFETCH, &FOUR_STAGE, &MODULO, &PING_PONG, &QUADRANTS, &INTERLEAVED, &TWO_PHASE],
+        among: &[
+            &NONE,
+            &PREFETCH,
+            &FOUR_STAGE,
+            &MODULO,
+            &PING_PONG,
+            &QUADRANTS,
+            &INTERLEAVED,
+            &TWO_PHASE,
+            &CLUSTERS,
+        ],
     },
     spares_search: false,
 };
@@ -138,7 +159,7 @@ pub(crate) static TABLE: Strategy = Strategy {
 };
 
 /// All strategies.
-pub static STRATEGIES: [&Strategy; 11] = [
+pub static STRATEGIES: [&Strategy; 12] = [
     &NONE,
     &PREFETCH,
     &FOUR_STAGE,
@@ -147,6 +168,7 @@ pub static STRATEGIES: [&Strategy; 11] = [
     &QUADRANTS,
     &INTERLEAVED,
     &TWO_PHASE,
+    &CLUSTERS,
     &AUTOMATIC,
     &MANUAL,
     &TABLE,
@@ -164,6 +186,7 @@ impl Schedule {
             Schedule::Quadrants => &QUADRANTS,
             Schedule::Interleaved => &INTERLEAVED,
             Schedule::TwoPhase => &TWO_PHASE,
+            Schedule::Clusters => &CLUSTERS,
             Schedule::Automatic => &AUTOMATIC,
             Schedule::Manual(_) => &MANUAL,
             Schedule::Table(_) => &TABLE,

@@ -142,6 +142,8 @@ fn control_text(control: Control) -> String {
         Control::ConditionalBarrier(condition) => format!("barrier for waves {condition}"),
         Control::SetWavePriority(priority) => format!("priority {priority}"),
         Control::SchedulingBarrier => "order fixed".to_owned(),
+        Control::InterleaveByCost => "ordered by cost".to_owned(),
+        Control::SkipUnitFactors => "factors of one skipped".to_owned(),
         Control::WaitForLoads(count) => format!("wait for loads but {count}"),
         Control::WaitForShared(count) => format!("wait for LDS but {count}"),
     }
