@@ -1,0 +1,375 @@
+//! What an author chooses of attention.
+
+use std::panic::Location as Caller;
+use std::sync::Arc;
+
+use super::scores::{Mask, Scale, Score, Step};
+use super::tensors::{AttentionLayout, HeadSizes};
+use super::tiles::AttentionTile;
+use super::{checks, forward};
+use crate::prelude::*;
+
+/// That the logarithms of the sums are written.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) struct LogSumExp;
+
+/// That each head has a logit that takes part in the sums.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) struct Sinks;
+
+/// What is asked of the softmax.
+#[derive(Copy, Clone, Debug)]
+pub(super) struct SoftmaxChoice {
+    /// By how much, in powers of two, scores may exceed the maximum that the powers are taken from.
+    pub(super) threshold: f64,
+    pub(super) sinks: Option<Sinks>,
+    pub(super) log_sum_exp: Option<LogSumExp>,
+}
+
+/// Builder of attention: `o = softmax(scale * q kᵀ) v`, for each head of each sequence of a batch.
+///
+/// - `q` is `[B, H, M, D]`: `H` heads of `D` elements for each of `M` queries
+/// - `k` is `[B, KV, N, D]` and `v` is `[B, KV, N, DV]`, for `N` keys; `KV` is `H` and `DV` is `D` unless
+///   [`Attention::kv_heads`] and [`Attention::value_dim`] say otherwise
+/// - `o` is `[B, H, M, DV]`
+///
+/// Arguments are q, k, v, then what the chosen steps bring, in the order in which they are chosen, then o,
+/// and `log_sum_exp` last. Sums and the softmax are f32; the weights are rounded to the inputs' dtype before
+/// they are multiplied with V. A row without keys, because there are none or because all are masked, is 0,
+/// and its log-sum-exp minus infinity.
+///
+/// A workgroup has `BLOCK_M` queries of a head and takes `BLOCK_N` keys per iteration, which go through LDS;
+/// a wave has `WAVE_M` of its queries. `B`, `M` and `N` are symbols that the options of the compilation bind
+/// or leave open, unless [`Attention::sizes`] says them. The loop is tagged `key_loop`, the operations
+/// `read_q`, `read_k`, `read_v`, `scores` and `values`.
+///
+/// # Example
+/// ```
+/// use groundswell::kernels::Attention;
+/// use groundswell::prelude::*;
+///
+/// // 32 heads of queries for 8 of keys, of 128 elements, with any number of sequences, queries and keys.
+/// let attention = Attention::new(32, 128).kv_heads(8).causal().log_sum_exp();
+/// let executable = attention.compile(Target::GFX942)?;
+/// assert_eq!(executable.parameters().len(), 5 + 3); // q, k, v, o, log_sum_exp, and B, M, N
+/// # Ok::<(), Diagnostic>(())
+/// ```
+///
+/// Scores and masks of the author's own are traced like any kernel, and may bring memories:
+/// ```
+/// use groundswell::kernels::Attention;
+/// use groundswell::prelude::*;
+///
+/// // The first 16 keys are seen by every query, others by those that come after them.
+/// let prefix = Attention::new(4, 64)
+///     .score(|_, score, _, _| (score / 30.0).tanh() * 30.0)
+///     .mask(|_, query, key| key.less(16) | key.less_equal(query))
+///     .sizes(1, 100, 100);
+/// prefix.compile(Target::GFX942)?;
+/// # Ok::<(), Diagnostic>(())
+/// ```
+#[derive(Clone)]
+pub struct Attention {
+    pub(super) heads: HeadSizes,
+    /// Sequences, queries and keys, unless they are left to the options.
+    sizes: Option<[i128; 3]>,
+    pub(super) inputs: DType,
+    pub(super) output: Option<DType>,
+    pub(super) layout: AttentionLayout,
+    pub(super) scale: Scale,
+    pub(super) softmax: SoftmaxChoice,
+    pub(super) scores: Vec<Step<Score>>,
+    pub(super) masks: Vec<Step<Mask>>,
+    pub(super) tile: Option<(AttentionTile, &'static Caller<'static>)>,
+    matrix: Option<MmaType>,
+    schedule: Option<Schedule>,
+    /// The chip that the tile is chosen for.
+    chip: Target,
+    /// Where the kernel was asked for.
+    pub(super) caller: &'static Caller<'static>,
+}
+
+impl Attention {
+    /// Attention of bf16 with `heads` heads of `head_dim` elements. Tile, waves and schedule are those that
+    /// suit head and chip, unless they are chosen.
+    #[track_caller]
+    pub fn new(heads: u32, head_dim: u32) -> Attention {
+        Attention::of(HeadSizes::new(heads, head_dim), Scale::Given(1.0 / f64::from(head_dim).sqrt()))
+    }
+
+    /// The same, where `H`, `D` and the tile are symbols, too, which the options of the compilation bind. The
+    /// scale is computed from the size of `D`.
+    #[track_caller]
+    pub fn any_shape() -> Attention {
+        Attention::of(HeadSizes::any(), Scale::OfSize)
+    }
+
+    #[track_caller]
+    fn of(heads: HeadSizes, scale: Scale) -> Attention {
+        Attention {
+            heads,
+            sizes: None,
+            inputs: Bf16,
+            output: None,
+            layout: AttentionLayout::default(),
+            scale,
+            softmax: SoftmaxChoice { threshold: 0.0, sinks: None, log_sum_exp: None },
+            scores: Vec::new(),
+            masks: Vec::new(),
+            tile: None,
+            matrix: None,
+            schedule: None,
+            chip: Target::USUAL,
+            caller: Caller::caller(),
+        }
+    }
+
+    /// Heads of keys and values, which `heads / kv_heads` heads of queries share each: grouped-query
+    /// attention, or multi-query attention with one.
+    #[must_use]
+    pub fn kv_heads(mut self, kv_heads: u32) -> Attention {
+        self.heads.share(kv_heads);
+        self
+    }
+
+    /// Groups of `GROUP` heads of queries share the `KV` heads of keys and values: symbols, which the options
+    /// bind.
+    #[must_use]
+    pub fn grouped(mut self) -> Attention {
+        self.heads.share_any();
+        self
+    }
+
+    /// Elements of a head of V and of the output.
+    #[must_use]
+    pub fn value_dim(mut self, value_dim: u32) -> Attention {
+        self.heads.values(value_dim);
+        self
+    }
+
+    /// Sequences of the batch, and queries and keys of each.
+    #[must_use]
+    pub fn sizes(
+        mut self,
+        batch: impl TryInto<i128>,
+        queries: impl TryInto<i128>,
+        keys: impl TryInto<i128>,
+    ) -> Attention {
+        // Only a u128 can fail to be an i128. An invalid size is rejected at compilation.
+        let sizes = [batch.try_into().ok(), queries.try_into().ok(), keys.try_into().ok()];
+        self.sizes = Some(sizes.map(|size| size.unwrap_or(i128::MAX)));
+        self
+    }
+
+    /// Element type of Q, K and V: f16 or bf16.
+    #[must_use]
+    pub fn inputs(mut self, dtype: DType) -> Attention {
+        self.inputs = dtype;
+        self
+    }
+
+    /// Element type of the output; without this that of the inputs.
+    #[must_use]
+    pub fn output(mut self, dtype: DType) -> Attention {
+        self.output = Some(dtype);
+        self
+    }
+
+    /// How tensors lie in memory.
+    #[must_use]
+    pub fn layout(mut self, layout: AttentionLayout) -> Attention {
+        self.layout = layout;
+        self
+    }
+
+    /// Scores are products of queries and keys times this positive number; without it `1 / sqrt(D)`.
+    #[must_use]
+    pub fn scale(mut self, scale: f64) -> Attention {
+        self.scale = Scale::Given(scale);
+        self
+    }
+
+    /// The scale is an argument of the kernel, `scale`, a positive f32 that comes after v.
+    #[must_use]
+    pub fn scale_argument(mut self) -> Attention {
+        self.scale = Scale::Argument;
+        self
+    }
+
+    /// Writes the natural logarithm of the sum of each row's powers to `log_sum_exp`, `[B, H, M]` of f32: what
+    /// a backward pass needs, and what partial results are joined by.
+    #[must_use]
+    pub fn log_sum_exp(mut self) -> Attention {
+        self.softmax.log_sum_exp = Some(LogSumExp);
+        self
+    }
+
+    /// The maximum that powers are taken from follows the scores only where they exceed it by more than
+    /// `threshold`, in powers of two: fewer tiles change the scale of what has been summed up. Weights are
+    /// then as large as `2^threshold`, which the inputs' dtype has to hold. 0, the default, is the maximum
+    /// itself.
+    #[must_use]
+    pub fn threshold(mut self, threshold: f64) -> Attention {
+        self.softmax.threshold = threshold;
+        self
+    }
+
+    /// Each head has a logit that joins the sum of every row, as a key with a value of zero would: `sinks`,
+    /// `[H]` of f32, which comes after v (and `scale`). The log-sum-exp contains it.
+    #[must_use]
+    pub fn sinks(mut self) -> Attention {
+        self.softmax.sinks = Some(Sinks);
+        self
+    }
+
+    /// Adds a function of scores: of the score, which has been scaled and is f32, and of the places of its
+    /// query and its key, as i32. Functions follow one another in the order in which they are added. The
+    /// head is `w.self_index("H")`, the sequence `w.self_index("B")`.
+    #[must_use]
+    pub fn score(
+        self,
+        of: impl Fn(&Tracer, Value, Value, Value) -> Value + Clone + Send + Sync + 'static,
+    ) -> Attention {
+        self.score_from(move |_| of.clone())
+    }
+
+    /// [`Attention::score`] of a function that reads memories: `prepare` declares them, before the loop over
+    /// keys, and gives the function.
+    ///
+    /// # Example
+    /// ```
+    /// use groundswell::kernels::Attention;
+    /// use groundswell::prelude::*;
+    ///
+    /// // Each key has a number that is added to all of its scores.
+    /// let weighted = Attention::new(4, 64).sizes(1, 100, 100).score_from(|w| {
+    ///     let importance = w.memory("importance", [Symbol::new("N")], Global, F32);
+    ///     move |w, score, _, _| score + w.read(importance)
+    /// });
+    /// assert_eq!(weighted.compile(Target::GFX942)?.parameters().len(), 5); // q, k, v, importance, o
+    /// # Ok::<(), Diagnostic>(())
+    /// ```
+    #[must_use]
+    pub fn score_from<F>(self, prepare: impl Fn(&Tracer) -> F + Send + Sync + 'static) -> Attention
+    where
+        F: Fn(&Tracer, Value, Value, Value) -> Value + 'static,
+    {
+        self.score_step(move |w| {
+            let of = prepare(w);
+            Box::new(move |w, score, at| of(w, score, at.query, at.key))
+        })
+    }
+
+    pub(super) fn score_step(mut self, step: impl Fn(&Tracer) -> Score + Send + Sync + 'static) -> Attention {
+        self.scores.push(Arc::new(step));
+        self
+    }
+
+    /// Adds a mask: the query at one place sees the key at another one where the function, and every other
+    /// mask, holds.
+    #[must_use]
+    pub fn mask(
+        self,
+        sees: impl Fn(&Tracer, Value, Value) -> Value + Clone + Send + Sync + 'static,
+    ) -> Attention {
+        self.mask_from(move |_| sees.clone())
+    }
+
+    /// [`Attention::mask`] of a function that reads memories, which `prepare` declares before the loop.
+    #[must_use]
+    pub fn mask_from<F>(self, prepare: impl Fn(&Tracer) -> F + Send + Sync + 'static) -> Attention
+    where
+        F: Fn(&Tracer, Value, Value) -> Value + 'static,
+    {
+        self.mask_step(move |w| {
+            let sees = prepare(w);
+            Box::new(move |w, at| sees(w, at.query, at.key))
+        })
+    }
+
+    pub(super) fn mask_step(mut self, step: impl Fn(&Tracer) -> Mask + Send + Sync + 'static) -> Attention {
+        self.masks.push(Arc::new(step));
+        self
+    }
+
+    /// Queries of a workgroup and of a wave, and keys per iteration.
+    #[must_use]
+    #[track_caller]
+    pub fn tile(mut self, tile: AttentionTile) -> Attention {
+        self.tile = Some((tile, Caller::caller()));
+        self
+    }
+
+    /// Output tile of the matrix instruction, or the instruction.
+    #[must_use]
+    pub fn matrix(mut self, matrix: impl Into<MmaType>) -> Attention {
+        self.matrix = Some(matrix.into());
+        self
+    }
+
+    /// How the loop over keys is scheduled; without this by what takes the fewest clocks.
+    #[must_use]
+    pub fn schedule(mut self, schedule: Schedule) -> Attention {
+        self.schedule = Some(schedule);
+        self
+    }
+
+    /// Tile and matrix instruction, unless they are given, are those that suit this chip
+    /// ([`Attention::compile`] says so itself).
+    #[must_use]
+    pub fn chosen_for(mut self, chip: impl Into<TargetId>) -> Attention {
+        self.chip = chip.into().target();
+        self
+    }
+
+    /// Tile and matrix instruction: those that were given, and suitable ones for the rest.
+    pub(super) fn choice(&self) -> (AttentionTile, MmaType) {
+        let (tile, matrix) = AttentionTile::suiting(self.heads, self.chip);
+        (self.tile.map_or(tile, |(tile, _)| tile), self.matrix.unwrap_or(matrix.into()))
+    }
+
+    /// Options that bind the heads and the tile, and the sizes that are known, with the schedule. They still
+    /// have to bind the others, or to leave them open.
+    pub fn options(&self, target: impl Into<TargetId>) -> Options {
+        let mut options = Options::new(target).schedule(self.schedule.clone().unwrap_or(Schedule::Automatic));
+        let by = SetBy::Call(self.caller);
+        for (name, size) in self.heads.bound() {
+            options = options.set_by(name, size, by.clone());
+        }
+        for (size, name) in self.sizes.into_iter().flatten().zip(["B", "M", "N"]) {
+            options = options.set_by(name, size, by.clone());
+        }
+        let by = self.tile.map_or(SetBy::Default, |(_, caller)| SetBy::Call(caller));
+        for (name, size) in self.choice().0.bound() {
+            options = options.set_by(name, size, by.clone());
+        }
+        options
+    }
+
+    /// Compiles the kernel with tile, matrix instruction and schedule that suit the chip. Sizes that
+    /// [`Attention::sizes`] does not say are left open until the launch.
+    ///
+    /// # Errors
+    /// Those of [`Attention::kernel`], and of its compilation.
+    pub fn compile(&self, target: impl Into<TargetId>) -> Result<Executable, Diagnostic> {
+        let target = target.into();
+        let attention = self.clone().chosen_for(target);
+        let open = ["B", "M", "N"].into_iter().filter(|_| self.sizes.is_none());
+        let options = open.fold(attention.options(target), Options::dynamic);
+        attention.kernel()?.compile(&options)
+    }
+
+    /// Traces the kernel. Sizes and tile are symbols ([`Attention::options`] binds them).
+    ///
+    /// # Errors
+    /// Heads that are none or that do not divide into groups, inputs that are not multiplied, a threshold
+    /// that they do not hold, a scale that is not positive, or a fault of a score or mask.
+    pub fn kernel(&self) -> Result<Kernel, Diagnostic> {
+        let asked = Some(Location::from(self.caller));
+        match checks::check(self).and_then(|()| forward::trace(self)) {
+            Ok(kernel) => Ok(kernel.told_at(asked)),
+            Err(fault) if fault.location.is_none() => Err(fault.at(asked)),
+            Err(fault) => Err(fault),
+        }
+    }
+}

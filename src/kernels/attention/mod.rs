@@ -1,0 +1,28 @@
+//! Attention: `O = softmax(scale * Q Kᵀ) V` for each head of a batch, and its variants.
+//!
+//! [`Attention`] is the builder of the forward kernels. Its parts, an idea each:
+//!
+//! - `builder`: what an author chooses, and what is refused
+//! - `forward`: the kernel itself: one loop over tiles of keys
+//! - `running`: the softmax of rows of which a tile at a time is seen: maximum, sum and weighted values
+//! - `scores`: from products of queries and keys to scores: the scale, functions of scores, and masks
+//! - `score_steps`: the functions and masks that are ready: causal, windows, bias, ALiBi, soft caps
+//! - `tensors`: queries, keys, values and output in memory
+//! - `tiles`: tile, waves and matrix instruction that suit a head and a chip
+//!
+//! All are made of the public language: what is fast about them is the compiler's doing, and a variant that
+//! an author writes is compiled in the same way.
+
+mod builder;
+mod checks;
+mod forward;
+mod running;
+mod score_steps;
+mod scores;
+mod tensors;
+mod tiles;
+
+pub use builder::Attention;
+pub use score_steps::{BiasShape, Diagonal};
+pub use tensors::AttentionLayout;
+pub use tiles::AttentionTile;

@@ -1,0 +1,68 @@
+//! The softmax of rows of which a tile of keys at a time is seen.
+
+use std::f64::consts::{LN_2, LOG2_E};
+
+use super::builder::Attention;
+use super::tensors::Axes;
+use crate::prelude::*;
+
+/// What a row has seen so far. The weight of a key is two to the power of what its score exceeds `top` by.
+#[derive(Copy, Clone)]
+pub(super) struct Running {
+    /// The greatest score, or one that no score exceeds by more than the threshold.
+    pub(super) top: Value,
+    /// The sum of the weights.
+    pub(super) sum: Value,
+    /// The sum of the values times their weights.
+    pub(super) values: Value,
+}
+
+impl Running {
+    /// Of no keys. The maximum is the lowest finite number and not minus infinity, so that what scores of
+    /// minus infinity exceed it by is minus infinity, too, and their weight zero. A sink is a key whose
+    /// value is zero.
+    pub(super) fn start(attention: &Attention, w: &Tracer) -> Running {
+        let axes @ Axes { batch, heads, queries, value_dim, .. } = Axes::of(attention.heads);
+        let rows = axes.rows();
+        let lowest = w.register(rows, F32, f64::from(f32::MIN));
+        let values = w.register([batch, heads, value_dim, queries], F32, 0.0);
+        if attention.softmax.sinks.is_none() {
+            return Running { top: lowest, sum: w.register(rows, F32, 0.0), values };
+        }
+        let sink = w.read(w.memory("sinks", [heads], Global, F32)).tag("read_sinks") * LOG2_E;
+        let top = lowest.maximum(sink);
+        Running { top, sum: (sink.broadcast(rows) - top).exp2(), values }
+    }
+
+    /// With the keys of another tile: their scores, as exponents of two, and their values.
+    pub(super) fn with(self, attention: &Attention, w: &Tracer, scores: Value, values: Value) -> Running {
+        let keys = Axes::of(attention.heads).keys;
+        let top = self.top_with(attention.softmax.threshold, w, scores.max(keys));
+        let weights = (scores - top).exp2();
+        let factor = (self.top - top).exp2();
+        let part = weights.cast(attention.inputs);
+        Running {
+            top,
+            sum: self.sum * factor + weights.sum(keys),
+            values: w.mma(values, part, self.values * factor).tag("values"),
+        }
+    }
+
+    fn top_with(self, threshold: f64, w: &Tracer, here: Value) -> Value {
+        if threshold == 0.0 {
+            return self.top.maximum(here);
+        }
+        w.select(here.greater(self.top + threshold), here, self.top)
+    }
+
+    /// The mean of the values by their weights; of none it is zero.
+    pub(super) fn mean(self, w: &Tracer) -> Value {
+        let share = w.select(self.sum.equal(0.0), 0.0, self.sum.reciprocal());
+        self.values * share
+    }
+
+    /// The natural logarithm of the sum of the powers of all scores; of none it is minus infinity.
+    pub(super) fn log_sum_exp(self) -> Value {
+        (self.top + self.sum.log2()) * LN_2
+    }
+}
