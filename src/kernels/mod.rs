@@ -71,7 +71,7 @@ use std::panic::Location as Caller;
 use crate::prelude::*;
 use asked::asked_at;
 
-pub use attention::{Attention, AttentionLayout, AttentionTile, BiasShape, Diagonal};
+pub use attention::{Attention, AttentionLayout, AttentionScales, AttentionTile, BiasShape, Diagonal};
 pub use block_float::{ScaleOrder, arrange_scales, block_float_gemm};
 pub use block_scaled::block_scaled_gemm;
 pub use chained_gemm::chained_gemm;

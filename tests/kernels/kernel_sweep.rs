@@ -57,8 +57,9 @@ fn equals_loops(
     let after = Interpreter::run(kernel, &|symbol: Symbol| size(symbol.name()), &inputs);
     let after = after.unwrap_or_else(|fault| panic!("{title}: {fault}"));
     // What is no sum or product of small integers is rounded.
-    let is_rounded =
-        ["softmax", "norm", "gelu", "silu", "positions", "attention"].iter().any(|part| entry.name.contains(part));
+    let is_rounded = ["softmax", "norm", "gelu", "silu", "positions", "attention"]
+        .iter()
+        .any(|part| entry.name.contains(part));
     // Weights and results of attention are rounded to the inputs' dtype.
     let rounding = if entry.name.contains("attention") { -6 } else { -10 };
     assert!(!expected.is_empty());

@@ -3,8 +3,9 @@
 use std::panic::Location as Caller;
 use std::sync::Arc;
 
+use super::scales::AttentionScales;
 use super::scores::{Mask, Scale, Score, Step};
-use super::tensors::{AttentionLayout, HeadSizes};
+use super::tensors::{AttentionLayout, HeadSizes, Strides};
 use super::tiles::AttentionTile;
 use super::{checks, forward};
 use crate::prelude::*;
@@ -76,7 +77,9 @@ pub struct Attention {
     pub(super) inputs: DType,
     pub(super) output: Option<DType>,
     pub(super) layout: AttentionLayout,
+    pub(super) strides: Option<Strides>,
     pub(super) scale: Scale,
+    pub(super) scales: Option<AttentionScales>,
     pub(super) softmax: SoftmaxChoice,
     pub(super) scores: Vec<Step<Score>>,
     pub(super) masks: Vec<Step<Mask>>,
@@ -112,7 +115,9 @@ impl Attention {
             inputs: Bf16,
             output: None,
             layout: AttentionLayout::default(),
+            strides: None,
             scale,
+            scales: None,
             softmax: SoftmaxChoice { threshold: 0.0, sinks: None, log_sum_exp: None },
             scores: Vec::new(),
             masks: Vec::new(),
@@ -161,24 +166,86 @@ impl Attention {
         self
     }
 
-    /// Element type of Q, K and V: f16 or bf16.
+    /// Element type of Q, K and V: f16, bf16, or the 8-bit floats that the chip multiplies: f8e4m3fnuz on
+    /// gfx942, f8e4m3fn on gfx950. Weights of 8 bits are lifted as far as the dtype goes.
     #[must_use]
     pub fn inputs(mut self, dtype: DType) -> Attention {
         self.inputs = dtype;
         self
     }
 
-    /// Element type of the output; without this that of the inputs.
+    /// Q, K and V have scales, of f32: an element is what is stored times its scale. They come after v (and
+    /// `cu_seqlens_q` and `cu_seqlens_k`).
+    ///
+    /// # Example
+    /// ```
+    /// use groundswell::kernels::{Attention, AttentionScales};
+    /// use groundswell::prelude::*;
+    ///
+    /// let attention = Attention::new(8, 128).inputs(F8E4M3Fn).scales(AttentionScales::Block(128));
+    /// let executable = attention.sizes(1, 1000, 1000).compile(Target::GFX950)?;
+    /// assert_eq!(executable.parameters().len(), 7); // q, k, v, q_scale, k_scale, v_scale, o
+    /// # Ok::<(), Diagnostic>(())
+    /// ```
+    #[must_use]
+    pub fn scales(mut self, scales: AttentionScales) -> Attention {
+        self.scales = Some(scales);
+        self
+    }
+
+    /// Element type of the output; without this that of the inputs, and bf16 for 8-bit ones.
     #[must_use]
     pub fn output(mut self, dtype: DType) -> Attention {
         self.output = Some(dtype);
         self
     }
 
-    /// How tensors lie in memory.
+    /// How tensors lie in memory; [`Attention::packed`] is a layout, too.
     #[must_use]
     pub fn layout(mut self, layout: AttentionLayout) -> Attention {
         self.layout = layout;
+        self
+    }
+
+    /// Sequences lie one after the other, each with lengths of its own: q is `[TOTAL_M, H, D]`, k and v are
+    /// `[TOTAL_N, KV, D]` and `[TOTAL_N, KV, DV]`, o is `[TOTAL_M, H, DV]`, and the log-sum-exp `[H, TOTAL_M]`.
+    /// `cu_seqlens_q` and `cu_seqlens_k`, `[ENDS]` of i32, which come after v, say where each of the `B`
+    /// sequences begins, and last where the last one ends: `ENDS` is `B + 1`. `M` and `N` are the lengths of
+    /// the longest sequence, or more. Sequences may be empty; nothing outside of them is read or written.
+    ///
+    /// # Example
+    /// ```
+    /// use groundswell::kernels::Attention;
+    /// use groundswell::prelude::*;
+    ///
+    /// let executable = Attention::new(1, 16).inputs(F16).packed().compile(Target::GFX942)?;
+    /// let device = Device::open()?;
+    /// // Three sequences of 1, 0 and 2 tokens. Keys of zero weigh the same.
+    /// let ends = device.upload(&[0i32, 1, 1, 3])?;
+    /// let upload = |numbers: [f32; 48]| device.upload(&numbers.map(f16::from_f32));
+    /// let (q, k) = (upload([0.0; 48])?, upload([0.0; 48])?);
+    /// let v = upload(std::array::from_fn(|at| [1.0, 2.0, 4.0][at / 16]))?;
+    /// let o = upload([7.0; 48])?;
+    /// let launch = device.launch(&executable).buffer(&q).buffer(&k).buffer(&v).buffer(&ends).buffer(&ends);
+    /// let sizes = [("B", 3), ("M", 2), ("N", 2), ("ENDS", 4), ("TOTAL_M", 3), ("TOTAL_N", 3)];
+    /// sizes.into_iter().fold(launch.buffer(&o), |launch, (name, size)| launch.set(name, size)).run()?;
+    /// let o = o.download::<f16>()?;
+    /// assert_eq!([o[0], o[16], o[32]].map(f32::from), [1.0, 3.0, 3.0]);
+    /// # Ok::<(), Diagnostic>(())
+    /// ```
+    #[must_use]
+    pub fn packed(mut self) -> Attention {
+        self.layout = AttentionLayout::Packed;
+        self
+    }
+
+    /// Q, K, V and O are parts of larger tensors: `Q_B`, `Q_H` and `Q_M` are the elements from a sequence, a
+    /// head and a query to the next, `K_B`, `K_H`, `K_N`, `V_B`, `V_H`, `V_N`, `O_B`, `O_H` and `O_M` those of
+    /// the others. The options of the compilation bind them or leave them open; all are multiples of
+    /// `multiple`, 8 for the widest accesses of 16-bit elements. Packed sequences have none.
+    #[must_use]
+    pub fn strided(mut self, multiple: u32) -> Attention {
+        self.strides = Some(Strides(multiple));
         self
     }
 
@@ -339,6 +406,9 @@ impl Attention {
         for (size, name) in self.sizes.into_iter().flatten().zip(["B", "M", "N"]) {
             options = options.set_by(name, size, by.clone());
         }
+        if let (AttentionLayout::Packed, Some([batch, ..])) = (self.layout, self.sizes) {
+            options = options.set_by("ENDS", batch.saturating_add(1), by);
+        }
         let by = self.tile.map_or(SetBy::Default, |(_, caller)| SetBy::Call(caller));
         for (name, size) in self.choice().0.bound() {
             options = options.set_by(name, size, by.clone());
@@ -354,9 +424,25 @@ impl Attention {
     pub fn compile(&self, target: impl Into<TargetId>) -> Result<Executable, Diagnostic> {
         let target = target.into();
         let attention = self.clone().chosen_for(target);
-        let open = ["B", "M", "N"].into_iter().filter(|_| self.sizes.is_none());
-        let options = open.fold(attention.options(target), Options::dynamic);
+        let options = attention.options(target);
+        let options = attention.open_sizes().into_iter().fold(options, Options::dynamic);
         attention.kernel()?.compile(&options)
+    }
+
+    /// Symbols that [`Attention::compile`] leaves open: sizes and strides that nothing binds.
+    fn open_sizes(&self) -> Vec<Symbol> {
+        let mut open = Vec::new();
+        if self.sizes.is_none() {
+            open.extend(symbols(["B", "M", "N"]));
+        }
+        if self.layout == AttentionLayout::Packed {
+            open.extend(self.sizes.is_none().then(|| Symbol::new("ENDS")));
+            open.extend(symbols(["TOTAL_M", "TOTAL_N"]));
+        } else if self.strides.is_some() {
+            open.extend(symbols(["Q_B", "Q_H", "Q_M", "K_B", "K_H", "K_N"]));
+            open.extend(symbols(["V_B", "V_H", "V_N", "O_B", "O_H", "O_M"]));
+        }
+        open
     }
 
     /// Traces the kernel. Sizes and tile are symbols ([`Attention::options`] binds them).

@@ -1,7 +1,10 @@
 //! What attention refuses, with the way out.
 
 use super::builder::Attention;
+use super::running::largest_weight;
+use super::scales::AttentionScales;
 use super::scores::Scale;
+use super::tensors::{AttentionLayout, Strides};
 use crate::prelude::*;
 
 /// The first thing that cannot be made.
@@ -10,6 +13,8 @@ pub(super) fn check(attention: &Attention) -> Result<(), Diagnostic> {
     check_inputs(attention.inputs)?;
     check_scale(attention.scale)?;
     check_threshold(attention.softmax.threshold, attention.inputs)?;
+    check_layout(attention)?;
+    check_scales(attention)?;
     match attention.tile {
         Some((tile, caller)) => {
             tile.check(attention.choice().1).map_err(|fault| fault.at(Some(caller.into())))
@@ -20,10 +25,10 @@ pub(super) fn check(attention: &Attention) -> Result<(), Diagnostic> {
 
 fn check_inputs(inputs: DType) -> Result<(), Diagnostic> {
     match inputs {
-        F16 | Bf16 => Ok(()),
+        F16 | Bf16 | F8E4M3Fnuz | F8E4M3Fn => Ok(()),
         _ => {
-            Err(Diagnostic::invalid(format!("attention multiplies no {inputs}"))
-                .help("use f16 or bf16 inputs"))
+            let help = "use f16, bf16, or f8e4m3fnuz (gfx942) and f8e4m3fn (gfx950) inputs";
+            Err(Diagnostic::invalid(format!("attention multiplies no {inputs}")).help(help))
         }
     }
 }
@@ -40,14 +45,33 @@ fn check_scale(scale: Scale) -> Result<(), Diagnostic> {
 }
 
 fn check_threshold(threshold: f64, weights: DType) -> Result<(), Diagnostic> {
-    let (most, why) = match weights {
-        F16 => (65504f64.log2(), "f16 weights hold"),
-        // Sums of many weights stay far from the end of f32.
-        _ => (96.0, "the sums of bf16 weights hold"),
-    };
+    let most = largest_weight(weights);
     if (0.0..=most).contains(&threshold) {
         return Ok(());
     }
-    let text = format!("a threshold of {threshold} is not between 0 and {most:.2}, which {why}");
+    let text =
+        format!("a threshold of {threshold} is not between 0 and {most:.2}, which {weights} weights hold");
     Err(Diagnostic::invalid(text).help("use 0 for the maximum itself, or 8 for fewer changes of scale"))
+}
+
+fn check_layout(attention: &Attention) -> Result<(), Diagnostic> {
+    match (attention.layout, attention.strides) {
+        (AttentionLayout::Packed, Some(_)) => Err(Diagnostic::invalid("packed sequences have no strides")
+            .help("leave `strided` out, or give sequences one length with another layout")),
+        (_, Some(Strides(0))) => Err(Diagnostic::invalid("strides are multiples of 0 elements")
+            .help("use 1 for any strides, or 8 for the widest accesses")),
+        _ => Ok(()),
+    }
+}
+
+/// A tile has one scale for its keys.
+fn check_scales(attention: &Attention) -> Result<(), Diagnostic> {
+    let keys = attention.choice().0.keys;
+    match attention.scales {
+        Some(AttentionScales::Block(size)) if size == 0 || !size.is_multiple_of(keys) => {
+            let text = format!("scales for blocks of {size} keys do not fit tiles of {keys} keys");
+            Err(Diagnostic::invalid(text).help("use blocks of whole tiles, or another tile"))
+        }
+        _ => Ok(()),
+    }
 }

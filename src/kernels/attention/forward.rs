@@ -2,35 +2,42 @@
 
 use super::builder::Attention;
 use super::running::Running;
+use super::scales::TensorScales;
 use super::scores::Scores;
-use super::tensors::Axes;
+use super::sequences::Sequence;
+use super::tensors::{AttentionLayout, Axes};
 use crate::prelude::*;
 
 /// Traces the kernel: products of keys and queries, their softmax, and products of values and weights. Both
 /// products have keys before queries, so that the first one's sums lie in the lanes in which the second one
 /// takes them.
 pub(super) fn trace(attention: &Attention) -> Result<Kernel, Diagnostic> {
-    let axes = Axes::of(attention.heads);
-    let Axes { batch, heads, queries, keys, .. } = axes;
+    let Axes { batch, heads, queries, keys, dim, value_dim, .. } = Axes::of(attention.heads);
     Kernel::trace("attention", |w| {
         distribute(attention, w);
         let [q, k, v] = attention.inputs_of(w);
-        let scores = Scores::new(attention, w);
-        let query = w.read(q).tag("read_q");
+        let sequence = Sequence::of(attention, w);
+        let scales = TensorScales::of(attention, w);
+        let scores = Scores::new(attention, w, sequence);
+        let query = sequence.read_queries(attention, w, q).tag("read_q");
         let start = Running::start(attention, w);
         let [top, sum, values] = w.iterate(keys, [start.top, start.sum, start.values], |w, before| {
             let [top, sum, values] = before;
             let zero = w.register([batch, heads, keys, queries], F32, 0.0);
-            let products = w.mma(w.read(k).tag("read_k"), query, zero).tag("scores");
-            let exponents = scores.exponents(w, products);
-            let value = w.read(v).tag("read_v");
+            let key = sequence.read_keys(attention, w, k, dim).tag("read_k");
+            let products = w.mma(key, query, zero).tag("scores");
+            let exponents = scores.exponents(w, products, scales.of_products(attention, w));
+            let value = sequence.read_keys(attention, w, v, value_dim).tag("read_v");
+            let value = (value, scales.of_values(attention, w));
             let now = Running { top, sum, values }.with(attention, w, exponents, value);
             [now.top, now.sum, now.values]
         });
         let all = Running { top, sum, values: values.tag_loop("key_loop") };
-        attention.write_output(w, all.mean(w));
+        let mean = all.mean(w);
+        let output = scales.of_all_values().map_or(mean, |scale| mean * scale);
+        sequence.write_output(attention, w, output);
         if attention.softmax.log_sum_exp.is_some() {
-            w.write(all.log_sum_exp(), w.memory("log_sum_exp", axes.rows(), Global, F32));
+            sequence.write_log_sum_exp(attention, w, all.log_sum_exp(attention));
         }
     })
 }
@@ -47,7 +54,8 @@ fn distribute(attention: &Attention, w: &Tracer) {
         wave(queries, wave_m),
     ]);
     w.mma_type(attention.choice().1);
-    if let Some(group) = attention.heads.group() {
+    let is_followed = attention.layout != AttentionLayout::Packed;
+    if let Some(group) = attention.heads.group().filter(|_| is_followed) {
         w.follow(kv_heads, heads / group, [heads]);
     }
 }

@@ -7,6 +7,8 @@
 //! - `running`: the softmax of rows of which a tile at a time is seen: maximum, sum and weighted values
 //! - `scores`: from products of queries and keys to scores: the scale, functions of scores, and masks
 //! - `score_steps`: the functions and masks that are ready: causal, windows, bias, ALiBi, soft caps
+//! - `scales`: those of 8-bit tensors
+//! - `sequences`: which rows of the tensors a workgroup has, where sequences are packed
 //! - `tensors`: queries, keys, values and output in memory
 //! - `tiles`: tile, waves and matrix instruction that suit a head and a chip
 //!
@@ -17,12 +19,15 @@ mod builder;
 mod checks;
 mod forward;
 mod running;
+mod scales;
 mod score_steps;
 mod scores;
+mod sequences;
 mod tensors;
 mod tiles;
 
 pub use builder::Attention;
+pub use scales::AttentionScales;
 pub use score_steps::{BiasShape, Diagonal};
 pub use tensors::AttentionLayout;
 pub use tiles::AttentionTile;

@@ -6,7 +6,8 @@ use super::builder::Attention;
 use super::tensors::Axes;
 use crate::prelude::*;
 
-/// What a row has seen so far. The weight of a key is two to the power of what its score exceeds `top` by.
+/// What a row has seen so far. The weight of a key is two to the power of what its score exceeds `top` by,
+/// and lifted by a power of two where the weights are 8-bit floats: as far as those go.
 #[derive(Copy, Clone)]
 pub(super) struct Running {
     /// The greatest score, or one that no score exceeds by more than the threshold.
@@ -31,21 +32,32 @@ impl Running {
         }
         let sink = w.read(w.memory("sinks", [heads], Global, F32)).tag("read_sinks") * LOG2_E;
         let top = lowest.maximum(sink);
-        Running { top, sum: (sink.broadcast(rows) - top).exp2(), values }
+        Running { top, sum: (sink.broadcast(rows) - base(attention, top)).exp2(), values }
     }
 
-    /// With the keys of another tile: their scores, as exponents of two, and their values.
-    pub(super) fn with(self, attention: &Attention, w: &Tracer, scores: Value, values: Value) -> Running {
-        let keys = Axes::of(attention.heads).keys;
+    /// With the keys of another tile: their scores, as exponents of two, and their values, with what these are
+    /// multiplied with.
+    pub(super) fn with(
+        self,
+        attention: &Attention,
+        w: &Tracer,
+        scores: Value,
+        (values, scale): (Value, Option<Value>),
+    ) -> Running {
+        let Axes { batch, heads, queries, keys, value_dim, .. } = Axes::of(attention.heads);
         let top = self.top_with(attention.softmax.threshold, w, scores.max(keys));
-        let weights = (scores - top).exp2();
+        let weights = (scores - base(attention, top)).exp2();
         let factor = (self.top - top).exp2();
-        let part = weights.cast(attention.inputs);
-        Running {
-            top,
-            sum: self.sum * factor + weights.sum(keys),
-            values: w.mma(values, part, self.values * factor).tag("values"),
-        }
+        let sum = self.sum * factor + weights.sum(keys);
+        let (part, kept) = (weights.cast(attention.inputs), self.values * factor);
+        let values = match scale {
+            None => w.mma(values, part, kept).tag("values"),
+            Some(scale) => {
+                let none = w.register([batch, heads, value_dim, queries], F32, 0.0);
+                kept + w.mma(values, part, none).tag("values") * scale
+            }
+        };
+        Running { top, sum, values }
     }
 
     fn top_with(self, threshold: f64, w: &Tracer, here: Value) -> Value {
@@ -62,7 +74,34 @@ impl Running {
     }
 
     /// The natural logarithm of the sum of the powers of all scores; of none it is minus infinity.
-    pub(super) fn log_sum_exp(self) -> Value {
-        (self.top + self.sum.log2()) * LN_2
+    pub(super) fn log_sum_exp(self, attention: &Attention) -> Value {
+        (base(attention, self.top) + self.sum.log2()) * LN_2
+    }
+}
+
+/// What scores exceed by the exponents of their weights.
+fn base(attention: &Attention, top: Value) -> Value {
+    match lift(attention.inputs, attention.softmax.threshold) {
+        0.0 => top,
+        lift => top - lift,
+    }
+}
+
+/// The largest weight that a dtype holds, as a power of two. 16-bit floats hold all weights well enough.
+pub(super) fn largest_weight(dtype: DType) -> f64 {
+    match dtype {
+        F16 => 65504f64.log2(),
+        F8E4M3Fnuz => 240f64.log2(),
+        F8E4M3Fn => 448f64.log2(),
+        // Sums of many weights stay far from the end of f32.
+        _ => 96.0,
+    }
+}
+
+/// By which power of two weights are lifted.
+fn lift(dtype: DType, threshold: f64) -> f64 {
+    match dtype {
+        F8E4M3Fnuz | F8E4M3Fn => (largest_weight(dtype) - threshold).floor(),
+        _ => 0.0,
     }
 }

@@ -34,7 +34,7 @@ impl Places {
     fn among_keys(self, w: &Tracer, diagonal: Diagonal) -> Value {
         match diagonal {
             Diagonal::TopLeft => self.query,
-            Diagonal::BottomRight => self.query + (w.size(self.axes.keys) - w.size(self.axes.queries)),
+            Diagonal::BottomRight => self.query + self.sequence.more_keys(w, self.axes),
         }
     }
 }

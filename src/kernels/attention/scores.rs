@@ -4,6 +4,7 @@ use std::f64::consts::LOG2_E;
 use std::sync::Arc;
 
 use super::builder::Attention;
+use super::sequences::Sequence;
 use super::tensors::Axes;
 use crate::prelude::*;
 
@@ -25,8 +26,9 @@ pub(super) struct Places {
     pub(super) query: Value,
     /// The place of the key.
     pub(super) key: Value,
-    /// How many queries and keys there are.
     pub(super) axes: Axes,
+    /// The sequence, which has so many queries and keys.
+    pub(super) sequence: Sequence,
 }
 
 /// A function of scores.
@@ -57,6 +59,7 @@ impl Factor {
 /// What makes scores of products.
 pub(super) struct Scores {
     axes: Axes,
+    sequence: Sequence,
     scale: Factor,
     functions: Vec<Score>,
     masks: Vec<Mask>,
@@ -64,7 +67,7 @@ pub(super) struct Scores {
 
 impl Scores {
     /// Before the loop: the scale and what steps read are declared.
-    pub(super) fn new(attention: &Attention, w: &Tracer) -> Scores {
+    pub(super) fn new(attention: &Attention, w: &Tracer, sequence: Sequence) -> Scores {
         let axes = Axes::of(attention.heads);
         let scale = match attention.scale {
             Scale::Given(scale) => Factor::Number(scale),
@@ -79,21 +82,24 @@ impl Scores {
         };
         let functions = attention.scores.iter().map(|step| step(w)).collect();
         let masks = attention.masks.iter().map(|step| step(w)).collect();
-        Scores { axes, scale, functions, masks }
+        Scores { axes, sequence, scale, functions, masks }
     }
 
     /// The scores of `products`, as exponents of two: minus infinity where a query does not see a key.
-    pub(super) fn exponents(&self, w: &Tracer, products: Value) -> Value {
+    /// Products of 8-bit tensors have a scale of their own.
+    pub(super) fn exponents(&self, w: &Tracer, products: Value, scale: Option<Value>) -> Value {
         let axes = self.axes;
+        let scale = scale.map_or(self.scale, |scale| Factor::Value(self.scale.times(scale)));
         let at = Places {
             query: w.self_index(axes.queries).broadcast([axes.keys, axes.queries]),
             key: w.self_index(axes.keys),
             axes,
+            sequence: self.sequence,
         };
         let (scores, factor) = match &self.functions[..] {
-            [] => (products, self.scale),
+            [] => (products, scale),
             steps => {
-                let scaled = self.scale.times(products);
+                let scaled = scale.times(products);
                 (steps.iter().fold(scaled, |score, step| step(w, score, at)), Factor::Number(LOG2_E))
             }
         };
@@ -101,6 +107,9 @@ impl Scores {
     }
 
     fn masked(&self, w: &Tracer, scores: Value, at: Places) -> Value {
-        self.masks.iter().fold(scores, |scores, sees| w.select(sees(w, at), scores, f64::NEG_INFINITY))
+        let Axes { keys, queries, .. } = self.axes;
+        let exists = self.sequence.has(at.key).map(|exists| exists.broadcast([keys, queries]));
+        let seen = exists.into_iter().chain(self.masks.iter().map(|sees| sees(w, at)));
+        seen.fold(scores, |scores, sees| w.select(sees, scores, f64::NEG_INFINITY))
     }
 }

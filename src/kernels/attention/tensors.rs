@@ -12,7 +12,13 @@ pub enum AttentionLayout {
     Bhsd,
     /// `[B, M, H, D]`: the heads of a token side by side.
     Bshd,
+    /// `[TOTAL_M, H, D]`: the tokens of all sequences one after the other ([`Attention::packed`]).
+    Packed,
 }
+
+/// Where elements of tensors with strides begin: all strides are multiples of so many elements.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) struct Strides(pub(super) u32);
 
 /// Heads and their elements.
 #[derive(Copy, Clone, Debug)]
@@ -135,37 +141,80 @@ impl Axes {
     }
 }
 
-impl Attention {
-    /// A tensor of rows of heads.
-    fn tensor(
-        &self,
-        w: &Tracer,
-        name: &str,
-        [rows, heads, dim]: [Symbol; 3],
-        space: AddressSpace,
-    ) -> MemoryRef {
-        let batch = Axes::of(self.heads).batch;
-        let dtype = if name == "o" { self.output.unwrap_or(self.inputs) } else { self.inputs };
-        match self.layout {
-            AttentionLayout::Bhsd => w.memory(name, [batch, heads, rows, dim], space, dtype),
-            AttentionLayout::Bshd => w.memory(name, [batch, rows, heads, dim], space, dtype),
-        }
-    }
+/// One of queries, keys, values and output: its name, its rows, and its heads with their elements.
+#[derive(Copy, Clone)]
+struct RowsOfHeads {
+    name: &'static str,
+    /// Queries or keys.
+    rows: Symbol,
+    heads: Symbol,
+    dim: Symbol,
+}
 
+impl RowsOfHeads {
+    /// Declares it.
+    fn declared(self, attention: &Attention, w: &Tracer, space: AddressSpace, dtype: DType) -> MemoryRef {
+        let RowsOfHeads { name, rows, heads, dim } = self;
+        let batch = Axes::of(attention.heads).batch;
+        let shape = match attention.layout {
+            AttentionLayout::Bhsd => [batch, heads, rows, dim],
+            AttentionLayout::Bshd => [batch, rows, heads, dim],
+            AttentionLayout::Packed => {
+                let total = Symbol::new(&format!("TOTAL_{}", rows.name()));
+                return w.memory(name, [total, heads, dim], space, dtype);
+            }
+        };
+        let Some(Strides(multiple)) = attention.strides else { return w.memory(name, shape, space, dtype) };
+        let outer = [shape[0], shape[1], shape[2]];
+        // The heads of keys have the name of those of queries.
+        let along = outer.map(|dim| if dim == heads { "H" } else { dim.name() });
+        let strides = along.map(|along| Symbol::new(&format!("{}_{along}", name.to_uppercase())));
+        w.distribute(strides.map(|stride| assume_divisible(stride, multiple)));
+        w.memory_in(name, shape, &MemoryLayout::strides(strides), space, dtype)
+    }
+}
+
+impl Attention {
     /// Queries, keys and values.
     pub(super) fn inputs_of(&self, w: &Tracer) -> [MemoryRef; 3] {
         let Axes { heads, queries, keys, dim, value_dim, kv_heads, .. } = Axes::of(self.heads);
+        let of = |name, rows, heads, dim| RowsOfHeads { name, rows, heads, dim };
         [
-            self.tensor(w, "q", [queries, heads, dim], Global),
-            self.tensor(w, "k", [keys, kv_heads, dim], Shared),
-            self.tensor(w, "v", [keys, kv_heads, value_dim], Shared),
+            of("q", queries, heads, dim).declared(self, w, Global, self.inputs),
+            of("k", keys, kv_heads, dim).declared(self, w, Shared, self.inputs),
+            of("v", keys, kv_heads, value_dim).declared(self, w, Shared, self.inputs),
         ]
     }
 
-    /// The output, to which `values` is written.
-    pub(super) fn write_output(&self, w: &Tracer, values: Value) {
+    /// The output.
+    pub(super) fn output_of(&self, w: &Tracer) -> MemoryRef {
         let Axes { heads, queries, value_dim, .. } = Axes::of(self.heads);
-        let o = self.tensor(w, "o", [queries, heads, value_dim], Global);
-        w.write(values.cast(self.output.unwrap_or(self.inputs)), o);
+        let o = RowsOfHeads { name: "o", rows: queries, heads, dim: value_dim };
+        o.declared(self, w, Global, self.output_dtype())
+    }
+
+    /// The logarithms of the sums, which have no strides.
+    pub(super) fn log_sum_exp_of(&self, w: &Tracer) -> MemoryRef {
+        let axes = Axes::of(self.heads);
+        match self.layout {
+            AttentionLayout::Packed => {
+                w.memory("log_sum_exp", [axes.heads, Symbol::new("TOTAL_M")], Global, F32)
+            }
+            _ => w.memory("log_sum_exp", axes.rows(), Global, F32),
+        }
+    }
+
+    /// The head of keys and values that belongs to a head of queries.
+    pub(super) fn kv_head(&self) -> SymExpr {
+        let heads = Axes::of(self.heads).heads;
+        self.heads.group().map_or(heads.into(), |group| heads / group)
+    }
+
+    /// Element type of the output.
+    pub(super) fn output_dtype(&self) -> DType {
+        self.output.unwrap_or(match self.inputs {
+            F16 => F16,
+            _ => Bf16,
+        })
     }
 }

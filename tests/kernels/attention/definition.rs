@@ -38,13 +38,21 @@ pub struct Definition {
     pub score: Box<dyn Fn(Place, f64) -> f64>,
     pub sees: Box<dyn Fn(Place) -> bool>,
     pub sinks: Vec<f64>,
+    /// What the values of a key are multiplied with.
+    pub value_scale: Box<dyn Fn(Place) -> f64>,
 }
 
 impl Definition {
     /// Attention without more.
     pub fn plain(dim: usize) -> Definition {
         let scale = 1.0 / (dim as f64).sqrt();
-        Definition { scale, score: Box::new(|_, s| s), sees: Box::new(|_| true), sinks: Vec::new() }
+        Definition {
+            scale,
+            score: Box::new(|_, s| s),
+            sees: Box::new(|_| true),
+            sinks: Vec::new(),
+            value_scale: Box::new(|_| 1.0),
+        }
     }
 }
 
@@ -88,16 +96,16 @@ pub fn row(definition: &Definition, at: Place, query: &[f64], keys: Rows<'_>, va
     let mut result = vec![0.0; value_dim];
     let mut magnitudes = vec![0.0; value_dim];
     for &(key, score) in &exponents {
-        let weight = (score - top).exp() / total;
+        let weight = (score - top).exp() / total * (definition.value_scale)(Place { key, ..at });
         for (at, &value) in values(key).iter().enumerate() {
             result[at] += weight * value;
-            magnitudes[at] += weight * value.abs();
+            magnitudes[at] += (weight * value).abs();
         }
     }
     Row { values: result, magnitudes, log_sum_exp: top + total.ln(), exponent_error }
 }
 
-/// The relative rounding of weights and the distance between numbers of the output at one.
+/// By how much rounding to a dtype changes a number, as a part of it.
 pub fn precision(dtype: DType) -> f64 {
     match dtype {
         F16 => 2f64.powi(-11),
@@ -112,16 +120,21 @@ pub fn precision(dtype: DType) -> f64 {
 /// or zeros on chips that multiply none.
 pub fn allowed(row: &Row, at: usize, inputs: DType, output: DType) -> f64 {
     let exact = row.values[at].abs();
-    let ulp = |dtype: DType, bits: i32, least: i32| match exact {
+    let ulp = |bits: i32, least: i32| match exact {
         0.0 => 2f64.powi(least),
-        _ => 2f64.powi((exact.log2().floor() as i32 - bits).max(least)).max(precision(dtype) * 0.0),
+        _ => 2f64.powi((exact.log2().floor() as i32 - bits).max(least)),
     };
     let unit = match output {
-        F16 => ulp(F16, 10, -24),
-        Bf16 => ulp(Bf16, 7, -133),
-        _ => ulp(F32, 23, -149),
+        F16 => ulp(10, -24),
+        Bf16 => ulp(7, -133),
+        _ => ulp(23, -149),
     };
     let relative = precision(inputs) + 4.0 * row.exponent_error + 2f64.powi(-20);
-    let lost = if inputs == F16 { 2f64.powi(-13) } else { 2f64.powi(-40) };
+    let lost = match inputs {
+        F16 => 2f64.powi(-13),
+        Bf16 => 2f64.powi(-40),
+        // Lifted by 2^7 or 2^8, weights below 2^-6 are denormal.
+        _ => 2f64.powi(-9),
+    };
     2.0 * unit + relative * row.magnitudes[at] + lost
 }

@@ -1,6 +1,6 @@
 //! What cannot be made is said, with the way out.
 
-use groundswell::kernels::{Attention, AttentionTile};
+use groundswell::kernels::{Attention, AttentionScales, AttentionTile};
 use groundswell::prelude::*;
 
 #[track_caller]
@@ -37,11 +37,11 @@ fn numbers_that_the_dtypes_do_not_hold() {
     let help = "use 0 for the maximum itself";
     let message = "a threshold of 16 is not between 0 and 16.00, which f16 weights hold";
     refused(Attention::new(6, 64).inputs(F16).threshold(16.0), message, help);
-    let message = "a threshold of -1 is not between 0 and 96.00, which the sums of bf16 weights hold";
+    let message = "a threshold of -1 is not between 0 and 96.00, which bf16 weights hold";
     refused(Attention::new(6, 64).threshold(-1.0), message, help);
     let scale = "a scale of 0 is no positive number";
     refused(Attention::new(6, 64).scale(0.0), scale, "negate the queries");
-    refused(Attention::new(6, 64).inputs(F64), "attention multiplies no f64", "use f16 or bf16 inputs");
+    refused(Attention::new(6, 64).inputs(F64), "attention multiplies no f64", "use f16, bf16, or");
 }
 
 #[test]
@@ -49,4 +49,25 @@ fn tiles_that_waves_do_not_divide() {
     let attention = Attention::new(6, 128).tile(AttentionTile::new(100, 32, 64));
     let help = "use multiples of 32, and whole waves";
     refused(attention, "100 queries by 64 keys, 32 queries a wave, are no tile", help);
+}
+
+#[test]
+fn layouts_and_scales_that_do_not_go_together() {
+    let packed = Attention::new(6, 128).packed();
+    refused(packed.clone().strided(8), "packed sequences have no strides", "leave `strided` out");
+    let strided = Attention::new(6, 128).strided(0);
+    refused(strided, "strides are multiples of 0 elements", "use 1 for any strides");
+    let blocks = Attention::new(6, 128).inputs(F8E4M3Fnuz).scales(AttentionScales::Block(100));
+    let message = "scales for blocks of 100 keys do not fit tiles of 64 keys";
+    refused(blocks, message, "use blocks of whole tiles");
+    let lifted = Attention::new(6, 128).inputs(F8E4M3Fn).threshold(9.0);
+    refused(lifted, "a threshold of 9 is not between 0 and 8.81, which f8e4m3fn weights hold", "use 0");
+}
+
+/// Chips without 8-bit products say which ones have them.
+#[test]
+fn dtypes_that_the_chip_lacks() {
+    let attention = Attention::new(2, 64).inputs(F8E4M3Fn).sizes(1, 64, 64);
+    let fault = attention.compile(Target::GFX942).err().expect("no such instruction").to_string();
+    assert!(fault.contains("gfx950"), "{fault}");
 }

@@ -6,6 +6,7 @@ use groundswell::compile::{Parameter, Verify, compile_uncached};
 use groundswell::kernels::{Attention, AttentionLayout};
 use groundswell::options::DebugInfo;
 use groundswell::prelude::*;
+use groundswell::simulator::CheckOptions;
 use groundswell_testing::exact_case::of_numbers;
 use groundswell_testing::judged::assert_right;
 use rand::rngs::StdRng;
@@ -63,14 +64,14 @@ impl Trial {
     fn row_of(&self, [batch, head, at]: [usize; 3], heads: usize, rows: usize) -> usize {
         match self.layout {
             AttentionLayout::Bhsd => (batch * heads + head) * rows + at,
-            AttentionLayout::Bshd => (batch * rows + at) * heads + head,
+            _ => (batch * rows + at) * heads + head,
         }
     }
 
     fn shape(&self, heads: usize, rows: usize, dim: usize) -> [usize; 4] {
         match self.layout {
             AttentionLayout::Bhsd => [self.sizes.batch, heads, rows, dim],
-            AttentionLayout::Bshd => [self.sizes.batch, rows, heads, dim],
+            _ => [self.sizes.batch, rows, heads, dim],
         }
     }
 
@@ -120,7 +121,9 @@ impl Trial {
             Interpreter::run(&kernel, &value, &values).unwrap_or_else(|e| panic!("{title}: {e}\n{kernel}"));
         let names: Vec<&str> = tensors.iter().map(|(name, _)| &name[..]).collect();
         self.compare(&format!("{title}, interpreted"), &names, &meant, numbers);
-        let found = self.executed(&title, &executable, target, &tensors);
+        let open: Vec<(&str, i64)> =
+            self.open.iter().map(|&name| (name, self.size(name).expect("a size"))).collect();
+        let found = executed(&title, &executable, &tensors, &open, None);
         self.compare(&format!("{title}, executed"), &names, &found, numbers);
         executable
     }
@@ -181,34 +184,6 @@ impl Trial {
         of_numbers(dtype, &self.shape(heads, rows, dim), &elements)
     }
 
-    fn executed(
-        &self,
-        title: &str,
-        executable: &Executable,
-        target: Target,
-        tensors: &[(String, Tensor)],
-    ) -> Vec<Tensor> {
-        let device = Device::simulator(target);
-        let buffers: Vec<Buffer> =
-            tensors.iter().map(|(_, tensor)| device.upload_tensor(tensor).expect("fits")).collect();
-        let mut launch = device.launch(executable);
-        for ((_, tensor), buffer) in tensors.iter().zip(&buffers) {
-            launch = match (tensor.shape(), tensor.dtype()) {
-                ([], F32) => launch.scalar(tensor.to_f64()[0] as f32),
-                _ => launch.buffer(buffer),
-            };
-        }
-        for &name in &self.open {
-            launch = launch.set(name, self.size(name).expect("a size"));
-        }
-        launch.run().unwrap_or_else(|e| panic!("{title}: {e}"));
-        let read = |(tensor, buffer): (&Tensor, &Buffer)| {
-            let bytes = buffer.read_bytes().expect("readable");
-            Tensor::from_bytes(tensor.shape(), tensor.dtype(), &bytes).expect("whole")
-        };
-        tensors.iter().map(|(_, tensor)| tensor).zip(&buffers).map(read).collect()
-    }
-
     fn compare(&self, title: &str, names: &[&str], found: &[Tensor], numbers: &Numbers) {
         let of = |name: &str| names.iter().position(|known| *known == name).map(|at| found[at].to_f64());
         let o = of("o").expect("an output");
@@ -240,4 +215,38 @@ impl Trial {
             }
         }
     }
+}
+
+/// What the launch of an executable leaves in its tensors, where `open` sizes are given; in check mode, which
+/// finds nothing, with a seed.
+pub fn executed(
+    title: &str,
+    executable: &Executable,
+    tensors: &[(String, Tensor)],
+    open: &[(&str, i64)],
+    seed: Option<u64>,
+) -> Vec<Tensor> {
+    let device = Device::simulator(executable.target());
+    let buffers: Vec<Buffer> =
+        tensors.iter().map(|(_, tensor)| device.upload_tensor(tensor).expect("fits")).collect();
+    let mut launch = device.launch(executable);
+    for ((_, tensor), buffer) in tensors.iter().zip(&buffers) {
+        launch = match (tensor.shape(), tensor.dtype()) {
+            ([], F32) => launch.scalar(tensor.to_f64()[0] as f32),
+            _ => launch.buffer(buffer),
+        };
+    }
+    let launch = open.iter().fold(launch, |launch, &(name, size)| launch.set(name, size));
+    match seed {
+        None => drop(launch.run().unwrap_or_else(|e| panic!("{title}: {e}"))),
+        Some(seed) => {
+            let report = launch.check(&CheckOptions { seed }).unwrap_or_else(|e| panic!("{title}: {e}"));
+            assert!(report.findings.is_empty(), "{title}: {}", report.findings[0]);
+        }
+    }
+    let read = |((_, tensor), buffer): (&(String, Tensor), &Buffer)| {
+        let bytes = buffer.read_bytes().expect("readable");
+        Tensor::from_bytes(tensor.shape(), tensor.dtype(), &bytes).expect("whole")
+    };
+    tensors.iter().zip(&buffers).map(read).collect()
 }
