@@ -8,6 +8,7 @@ use super::scores::{Mask, Scale, Score, Step};
 use super::tensors::{AttentionLayout, HeadSizes, Strides};
 use super::tiles::AttentionTile;
 use super::{checks, forward};
+use crate::kernels::RopePairs;
 use crate::prelude::*;
 
 /// That the logarithms of the sums are written.
@@ -25,6 +26,26 @@ pub(super) struct SoftmaxChoice {
     pub(super) threshold: f64,
     pub(super) sinks: Option<Sinks>,
     pub(super) log_sum_exp: Option<LogSumExp>,
+}
+
+/// The tensors of queries, keys, values and output.
+#[derive(Copy, Clone, Debug)]
+pub(super) struct TensorChoice {
+    pub(super) inputs: DType,
+    pub(super) output: Option<DType>,
+    pub(super) layout: AttentionLayout,
+    pub(super) strides: Option<Strides>,
+    pub(super) scales: Option<AttentionScales>,
+}
+
+/// How the kernel is spread over the machine, as far as it is chosen.
+#[derive(Clone, Debug)]
+pub(super) struct SpreadChoice {
+    pub(super) tile: Option<(AttentionTile, &'static Caller<'static>)>,
+    matrix: Option<MmaType>,
+    schedule: Option<Schedule>,
+    /// The chip that the tile is chosen for.
+    chip: Target,
 }
 
 /// Builder of attention: `o = softmax(scale * q kᵀ) v`, for each head of each sequence of a batch.
@@ -74,20 +95,14 @@ pub struct Attention {
     pub(super) heads: HeadSizes,
     /// Sequences, queries and keys, unless they are left to the options.
     sizes: Option<[i128; 3]>,
-    pub(super) inputs: DType,
-    pub(super) output: Option<DType>,
-    pub(super) layout: AttentionLayout,
-    pub(super) strides: Option<Strides>,
+    pub(super) tensors: TensorChoice,
     pub(super) scale: Scale,
-    pub(super) scales: Option<AttentionScales>,
+    /// Which elements of a head are turned together, if queries and keys are turned.
+    pub(super) rotary: Option<RopePairs>,
     pub(super) softmax: SoftmaxChoice,
     pub(super) scores: Vec<Step<Score>>,
     pub(super) masks: Vec<Step<Mask>>,
-    pub(super) tile: Option<(AttentionTile, &'static Caller<'static>)>,
-    matrix: Option<MmaType>,
-    schedule: Option<Schedule>,
-    /// The chip that the tile is chosen for.
-    chip: Target,
+    pub(super) spread: SpreadChoice,
     /// Where the kernel was asked for.
     pub(super) caller: &'static Caller<'static>,
 }
@@ -112,19 +127,19 @@ impl Attention {
         Attention {
             heads,
             sizes: None,
-            inputs: Bf16,
-            output: None,
-            layout: AttentionLayout::default(),
-            strides: None,
+            tensors: TensorChoice {
+                inputs: Bf16,
+                output: None,
+                layout: AttentionLayout::default(),
+                strides: None,
+                scales: None,
+            },
             scale,
-            scales: None,
+            rotary: None,
             softmax: SoftmaxChoice { threshold: 0.0, sinks: None, log_sum_exp: None },
             scores: Vec::new(),
             masks: Vec::new(),
-            tile: None,
-            matrix: None,
-            schedule: None,
-            chip: Target::USUAL,
+            spread: SpreadChoice { tile: None, matrix: None, schedule: None, chip: Target::USUAL },
             caller: Caller::caller(),
         }
     }
@@ -170,7 +185,7 @@ impl Attention {
     /// gfx942, f8e4m3fn on gfx950. Weights of 8 bits are lifted as far as the dtype goes.
     #[must_use]
     pub fn inputs(mut self, dtype: DType) -> Attention {
-        self.inputs = dtype;
+        self.tensors.inputs = dtype;
         self
     }
 
@@ -189,21 +204,21 @@ impl Attention {
     /// ```
     #[must_use]
     pub fn scales(mut self, scales: AttentionScales) -> Attention {
-        self.scales = Some(scales);
+        self.tensors.scales = Some(scales);
         self
     }
 
     /// Element type of the output; without this that of the inputs, and bf16 for 8-bit ones.
     #[must_use]
     pub fn output(mut self, dtype: DType) -> Attention {
-        self.output = Some(dtype);
+        self.tensors.output = Some(dtype);
         self
     }
 
     /// How tensors lie in memory; [`Attention::packed`] is a layout, too.
     #[must_use]
     pub fn layout(mut self, layout: AttentionLayout) -> Attention {
-        self.layout = layout;
+        self.tensors.layout = layout;
         self
     }
 
@@ -235,7 +250,7 @@ impl Attention {
     /// ```
     #[must_use]
     pub fn packed(mut self) -> Attention {
-        self.layout = AttentionLayout::Packed;
+        self.tensors.layout = AttentionLayout::Packed;
         self
     }
 
@@ -245,7 +260,7 @@ impl Attention {
     /// `multiple`, 8 for the widest accesses of 16-bit elements. Packed sequences have none.
     #[must_use]
     pub fn strided(mut self, multiple: u32) -> Attention {
-        self.strides = Some(Strides(multiple));
+        self.tensors.strides = Some(Strides(multiple));
         self
     }
 
@@ -260,6 +275,28 @@ impl Attention {
     #[must_use]
     pub fn scale_argument(mut self) -> Attention {
         self.scale = Scale::Argument;
+        self
+    }
+
+    /// Turns pairs of elements of queries and keys by the angles of their positions, as [`crate::kernels::Rope`] does,
+    /// before they are multiplied: `cos` and `sin`, `[POSITIONS, D/2]` of f32, come after v. The position of a
+    /// key is its place, that of a query its place among the keys, where the last query stands at the last
+    /// key. Every wave turns each tile of keys anew; for long sequences it is faster to turn the keys once, by a
+    /// kernel of [`crate::kernels::Rope`] or as they come into a cache.
+    ///
+    /// # Example
+    /// ```
+    /// use groundswell::kernels::{Attention, RopePairs};
+    /// use groundswell::prelude::*;
+    ///
+    /// let attention = Attention::new(8, 128).rope(RopePairs::Halves).sizes(1, 100, 200);
+    /// let options = attention.options(Target::GFX942).set("POSITIONS", 4096);
+    /// assert_eq!(attention.kernel()?.compile(&options)?.parameters().len(), 6); // q, k, v, cos, sin, o
+    /// # Ok::<(), Diagnostic>(())
+    /// ```
+    #[must_use]
+    pub fn rope(mut self, pairs: RopePairs) -> Attention {
+        self.rotary = Some(pairs);
         self
     }
 
@@ -363,21 +400,21 @@ impl Attention {
     #[must_use]
     #[track_caller]
     pub fn tile(mut self, tile: AttentionTile) -> Attention {
-        self.tile = Some((tile, Caller::caller()));
+        self.spread.tile = Some((tile, Caller::caller()));
         self
     }
 
     /// Output tile of the matrix instruction, or the instruction.
     #[must_use]
     pub fn matrix(mut self, matrix: impl Into<MmaType>) -> Attention {
-        self.matrix = Some(matrix.into());
+        self.spread.matrix = Some(matrix.into());
         self
     }
 
     /// How the loop over keys is scheduled; without this by what takes the fewest clocks.
     #[must_use]
     pub fn schedule(mut self, schedule: Schedule) -> Attention {
-        self.schedule = Some(schedule);
+        self.spread.schedule = Some(schedule);
         self
     }
 
@@ -385,31 +422,39 @@ impl Attention {
     /// ([`Attention::compile`] says so itself).
     #[must_use]
     pub fn chosen_for(mut self, chip: impl Into<TargetId>) -> Attention {
-        self.chip = chip.into().target();
+        self.spread.chip = chip.into().target();
         self
     }
 
     /// Tile and matrix instruction: those that were given, and suitable ones for the rest.
     pub(super) fn choice(&self) -> (AttentionTile, MmaType) {
-        let (tile, matrix) = AttentionTile::suiting(self.heads, self.chip);
-        (self.tile.map_or(tile, |(tile, _)| tile), self.matrix.unwrap_or(matrix.into()))
+        let (tile, matrix) = match self.rotary {
+            None => AttentionTile::suiting(self.heads, self.spread.chip),
+            Some(_) => AttentionTile::of_turned(self.heads),
+        };
+        (self.spread.tile.map_or(tile, |(tile, _)| tile), self.spread.matrix.unwrap_or(matrix.into()))
     }
 
     /// Options that bind the heads and the tile, and the sizes that are known, with the schedule. They still
     /// have to bind the others, or to leave them open.
     pub fn options(&self, target: impl Into<TargetId>) -> Options {
-        let mut options = Options::new(target).schedule(self.schedule.clone().unwrap_or(Schedule::Automatic));
+        let mut options =
+            Options::new(target).schedule(self.spread.schedule.clone().unwrap_or(Schedule::Automatic));
         let by = SetBy::Call(self.caller);
-        for (name, size) in self.heads.bound() {
+        for (name, size) in self.heads.bound().into_iter().chain(self.parts_bound()) {
             options = options.set_by(name, size, by.clone());
         }
         for (size, name) in self.sizes.into_iter().flatten().zip(["B", "M", "N"]) {
             options = options.set_by(name, size, by.clone());
         }
-        if let (AttentionLayout::Packed, Some([batch, ..])) = (self.layout, self.sizes) {
+        if let (Some(AttentionScales::Block(size)), Some([.., keys])) = (self.tensors.scales, self.sizes) {
+            let blocks = keys.max(0).unsigned_abs().div_ceil(u128::from(size.max(1))).cast_signed();
+            options = options.set_by("KEY_BLOCKS", blocks, by.clone());
+        }
+        if let (AttentionLayout::Packed, Some([batch, ..])) = (self.tensors.layout, self.sizes) {
             options = options.set_by("ENDS", batch.saturating_add(1), by);
         }
-        let by = self.tile.map_or(SetBy::Default, |(_, caller)| SetBy::Call(caller));
+        let by = self.spread.tile.map_or(SetBy::Default, |(_, caller)| SetBy::Call(caller));
         for (name, size) in self.choice().0.bound() {
             options = options.set_by(name, size, by.clone());
         }
@@ -431,14 +476,17 @@ impl Attention {
 
     /// Symbols that [`Attention::compile`] leaves open: sizes and strides that nothing binds.
     fn open_sizes(&self) -> Vec<Symbol> {
-        let mut open = Vec::new();
+        let mut open: Vec<Symbol> = self.rotary.map(|_| Symbol::new("POSITIONS")).into_iter().collect();
         if self.sizes.is_none() {
             open.extend(symbols(["B", "M", "N"]));
         }
-        if self.layout == AttentionLayout::Packed {
+        if self.sizes.is_none() && matches!(self.tensors.scales, Some(AttentionScales::Block(_))) {
+            open.push(Symbol::new("KEY_BLOCKS"));
+        }
+        if self.tensors.layout == AttentionLayout::Packed {
             open.extend(self.sizes.is_none().then(|| Symbol::new("ENDS")));
             open.extend(symbols(["TOTAL_M", "TOTAL_N"]));
-        } else if self.strides.is_some() {
+        } else if self.tensors.strides.is_some() {
             open.extend(symbols(["Q_B", "Q_H", "Q_M", "K_B", "K_H", "K_N"]));
             open.extend(symbols(["V_B", "V_H", "V_N", "O_B", "O_H", "O_M"]));
         }

@@ -10,12 +10,13 @@ use crate::prelude::*;
 /// The first thing that cannot be made.
 pub(super) fn check(attention: &Attention) -> Result<(), Diagnostic> {
     attention.heads.check()?;
-    check_inputs(attention.inputs)?;
+    check_inputs(attention.tensors.inputs)?;
     check_scale(attention.scale)?;
-    check_threshold(attention.softmax.threshold, attention.inputs)?;
+    check_threshold(attention.softmax.threshold, attention.tensors.inputs)?;
     check_layout(attention)?;
     check_scales(attention)?;
-    match attention.tile {
+    check_rotary(attention)?;
+    match attention.spread.tile {
         Some((tile, caller)) => {
             tile.check(attention.choice().1).map_err(|fault| fault.at(Some(caller.into())))
         }
@@ -55,7 +56,7 @@ fn check_threshold(threshold: f64, weights: DType) -> Result<(), Diagnostic> {
 }
 
 fn check_layout(attention: &Attention) -> Result<(), Diagnostic> {
-    match (attention.layout, attention.strides) {
+    match (attention.tensors.layout, attention.tensors.strides) {
         (AttentionLayout::Packed, Some(_)) => Err(Diagnostic::invalid("packed sequences have no strides")
             .help("leave `strided` out, or give sequences one length with another layout")),
         (_, Some(Strides(0))) => Err(Diagnostic::invalid("strides are multiples of 0 elements")
@@ -64,10 +65,26 @@ fn check_layout(attention: &Attention) -> Result<(), Diagnostic> {
     }
 }
 
+/// Pairs are two halves of a head whose size is known, and turned in floats that hold the result.
+fn check_rotary(attention: &Attention) -> Result<(), Diagnostic> {
+    if attention.rotary.is_none() {
+        return Ok(());
+    }
+    if !attention.heads.dim().is_some_and(|dim| dim.is_multiple_of(2)) {
+        return Err(Diagnostic::invalid("heads without an even number of elements have no pairs to turn")
+            .help("use an even head_dim, which `Attention::new` says"));
+    }
+    match attention.tensors.inputs {
+        F16 | Bf16 => Ok(()),
+        inputs => Err(Diagnostic::invalid(format!("queries and keys of {inputs} are not turned"))
+            .help("turn them before they are rounded to 8 bits")),
+    }
+}
+
 /// A tile has one scale for its keys.
 fn check_scales(attention: &Attention) -> Result<(), Diagnostic> {
     let keys = attention.choice().0.keys;
-    match attention.scales {
+    match attention.tensors.scales {
         Some(AttentionScales::Block(size)) if size == 0 || !size.is_multiple_of(keys) => {
             let text = format!("scales for blocks of {size} keys do not fit tiles of {keys} keys");
             Err(Diagnostic::invalid(text).help("use blocks of whole tiles, or another tile"))

@@ -1,6 +1,8 @@
 //! The forward kernel: one loop over tiles of keys.
 
 use super::builder::Attention;
+use super::head_parts::HeadPart;
+use super::rotary::Rotary;
 use super::running::Running;
 use super::scales::TensorScales;
 use super::scores::Scores;
@@ -12,22 +14,27 @@ use crate::prelude::*;
 /// products have keys before queries, so that the first one's sums lie in the lanes in which the second one
 /// takes them.
 pub(super) fn trace(attention: &Attention) -> Result<Kernel, Diagnostic> {
-    let Axes { batch, heads, queries, keys, dim, value_dim, .. } = Axes::of(attention.heads);
+    let axes @ Axes { batch, heads, queries, keys, value_dim, .. } = Axes::of(attention.heads);
+    let (parts, of_values) = (attention.head_parts(), HeadPart::whole(value_dim));
     Kernel::trace("attention", |w| {
         distribute(attention, w);
         let [q, k, v] = attention.inputs_of(w);
         let sequence = Sequence::of(attention, w);
         let scales = TensorScales::of(attention, w);
         let scores = Scores::new(attention, w, sequence);
-        let query = sequence.read_queries(attention, w, q).tag("read_q");
+        let rotary = Rotary::of(attention, w);
+        let read = |part| sequence.read_queries(attention, w, q, part).tag("read_q");
+        let query = rotary.queries(w, parts.iter().map(read).collect(), sequence, axes);
         let start = Running::start(attention, w);
         let [top, sum, values] = w.iterate(keys, [start.top, start.sum, start.values], |w, before| {
             let [top, sum, values] = before;
             let zero = w.register([batch, heads, keys, queries], F32, 0.0);
-            let key = sequence.read_keys(attention, w, k, dim).tag("read_k");
-            let products = w.mma(key, query, zero).tag("scores");
+            let read = |part| sequence.read_keys(attention, w, k, part).tag("read_k");
+            let key = rotary.keys(w, parts.iter().map(read).collect(), axes);
+            let of_parts = key.into_iter().zip(&query);
+            let products = of_parts.fold(zero, |sum, (key, &query)| w.mma(key, query, sum).tag("scores"));
             let exponents = scores.exponents(w, products, scales.of_products(attention, w));
-            let value = sequence.read_keys(attention, w, v, value_dim).tag("read_v");
+            let value = sequence.read_keys(attention, w, v, &of_values).tag("read_v");
             let value = (value, scales.of_values(attention, w));
             let now = Running { top, sum, values }.with(attention, w, exponents, value);
             [now.top, now.sum, now.values]
@@ -54,7 +61,7 @@ fn distribute(attention: &Attention, w: &Tracer) {
         wave(queries, wave_m),
     ]);
     w.mma_type(attention.choice().1);
-    let is_followed = attention.layout != AttentionLayout::Packed;
+    let is_followed = attention.tensors.layout != AttentionLayout::Packed;
     if let Some(group) = attention.heads.group().filter(|_| is_followed) {
         w.follow(kv_heads, heads / group, [heads]);
     }

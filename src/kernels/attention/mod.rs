@@ -7,6 +7,7 @@
 //! - `running`: the softmax of rows of which a tile at a time is seen: maximum, sum and weighted values
 //! - `scores`: from products of queries and keys to scores: the scale, functions of scores, and masks
 //! - `score_steps`: the functions and masks that are ready: causal, windows, bias, ALiBi, soft caps
+//! - `head_parts`, `rotary`: the elements of heads as the products take them, and turned by their positions
 //! - `scales`: those of 8-bit tensors
 //! - `sequences`: which rows of the tensors a workgroup has, where sequences are packed
 //! - `tensors`: queries, keys, values and output in memory
@@ -18,6 +19,8 @@
 mod builder;
 mod checks;
 mod forward;
+mod head_parts;
+mod rotary;
 mod running;
 mod scales;
 mod score_steps;

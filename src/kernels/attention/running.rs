@@ -49,7 +49,7 @@ impl Running {
         let weights = (scores - base(attention, top)).exp2();
         let factor = (self.top - top).exp2();
         let sum = self.sum * factor + weights.sum(keys);
-        let (part, kept) = (weights.cast(attention.inputs), self.values * factor);
+        let (part, kept) = (weights.cast(attention.tensors.inputs), self.values * factor);
         let values = match scale {
             None => w.mma(values, part, kept).tag("values"),
             Some(scale) => {
@@ -81,7 +81,7 @@ impl Running {
 
 /// What scores exceed by the exponents of their weights.
 fn base(attention: &Attention, top: Value) -> Value {
-    match lift(attention.inputs, attention.softmax.threshold) {
+    match lift(attention.tensors.inputs, attention.softmax.threshold) {
         0.0 => top,
         lift => top - lift,
     }

@@ -12,7 +12,7 @@ pub enum AttentionScales {
     /// Those of a head of a sequence: `q_scale` is `[B, H]`, `k_scale` and `v_scale` are `[B, KV]`.
     Head,
     /// So many keys of a head, and all queries of one: `q_scale` is `[B, H]`, `k_scale` and `v_scale` are
-    /// `[B, KV, N/block]`.
+    /// `[B, KV, KEY_BLOCKS]`, where `KEY_BLOCKS` is as many as `N` keys have blocks.
     Block(u32),
 }
 
@@ -37,9 +37,9 @@ pub(super) enum TensorScales {
 impl TensorScales {
     /// Declares them.
     pub(super) fn of(attention: &Attention, w: &Tracer) -> TensorScales {
-        let Axes { batch, heads, kv_heads, keys, .. } = Axes::of(attention.heads);
+        let Axes { batch, heads, kv_heads, .. } = Axes::of(attention.heads);
         let names = ["q_scale", "k_scale", "v_scale"];
-        match attention.scales {
+        match attention.tensors.scales {
             None => TensorScales::None,
             Some(AttentionScales::Tensor) => {
                 let scale = |name| w.read_at(w.memory(name, [Symbol::from(1u32)], Global, F32), [0], []);
@@ -57,7 +57,7 @@ impl TensorScales {
             }
             Some(AttentionScales::Block(size)) => {
                 let queries = w.read(w.memory(names[0], [batch, heads], Global, F32));
-                let shape = [batch, kv_heads, keys.scaled(size)];
+                let shape = [batch, kv_heads, Symbol::new("KEY_BLOCKS")];
                 let [keys, values] = [names[1], names[2]].map(|name| w.memory(name, shape, Global, F32));
                 TensorScales::Blocks { queries, keys, values, size }
             }

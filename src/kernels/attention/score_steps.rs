@@ -94,7 +94,7 @@ impl Attention {
     /// Function of scores: adds `bias`, of the inputs' dtype and of a shape that may be broadcast.
     #[must_use]
     pub fn bias(self, shape: BiasShape) -> Attention {
-        let dtype = self.inputs;
+        let dtype = self.tensors.inputs;
         let Axes { batch, heads, queries, keys, .. } = Axes::of(self.heads);
         self.score_step(move |w| {
             let bias = match shape {

@@ -1,6 +1,7 @@
 //! Which rows of the tensors a workgroup has: those of its sequence.
 
 use super::builder::Attention;
+use super::head_parts::HeadPart;
 use super::tensors::{AttentionLayout, Axes};
 use crate::prelude::*;
 
@@ -27,7 +28,7 @@ pub(super) struct Part {
 impl Sequence {
     /// Before the loop: offsets are read, and the loop gets as many tiles as the sequence has keys for.
     pub(super) fn of(attention: &Attention, w: &Tracer) -> Sequence {
-        if attention.layout != AttentionLayout::Packed {
+        if attention.tensors.layout != AttentionLayout::Packed {
             return Sequence::Whole;
         }
         let axes = Axes::of(attention.heads);
@@ -67,32 +68,41 @@ impl Sequence {
     }
 
     /// Reads the queries.
-    pub(super) fn read_queries(self, attention: &Attention, w: &Tracer, q: MemoryRef) -> Value {
-        let Axes { batch, heads, queries, dim, .. } = Axes::of(attention.heads);
+    pub(super) fn read_queries(
+        self,
+        attention: &Attention,
+        w: &Tracer,
+        q: MemoryRef,
+        of_head: &HeadPart,
+    ) -> Value {
+        let Axes { batch, heads, queries, .. } = Axes::of(attention.heads);
+        let (dims, element) = ([batch, heads, queries, of_head.dim], of_head.coordinate());
         match self {
-            Sequence::Whole => w.read(q),
-            Sequence::Part(part) => {
-                w.read_at(q, (part.query_place, heads, dim), [batch, heads, queries, dim])
-            }
+            Sequence::Whole if of_head.place.is_none() => w.read(q),
+            Sequence::Whole => w.read_at(q, attention.place([queries.into(), heads.into(), element]), dims),
+            Sequence::Part(part) => w.read_at(q, (part.query_place, heads, element), dims),
         }
     }
 
-    /// Reads a tile of keys or values, of which a head has the elements `dim`. What the tile has beyond the
-    /// last key of the sequence is that key.
+    /// Reads a tile of keys or values, a part of each head or all of it. What the tile has beyond the last
+    /// key of the sequence is that key.
     pub(super) fn read_keys(
         self,
         attention: &Attention,
         w: &Tracer,
         memory: MemoryRef,
-        dim: Symbol,
+        of_head: &HeadPart,
     ) -> Value {
         let Axes { batch, heads, keys, .. } = Axes::of(attention.heads);
+        let (dims, element) = ([batch, heads, keys, of_head.dim], of_head.coordinate());
+        let head = attention.kv_head();
         match self {
-            Sequence::Whole => w.read(memory),
+            Sequence::Whole if of_head.place.is_none() => w.read(memory),
+            Sequence::Whole => w.read_at(memory, attention.place([keys.into(), head, element]), dims),
             Sequence::Part(part) => {
                 let last = Coordinate::from(part.keys) - 1;
                 let place = Coordinate::from(part.first_key) + Coordinate::from(keys).min(last);
-                w.read_at(memory, (place, attention.kv_head(), dim), [batch, heads, keys, dim])
+                w.read_at(memory, (place, head, element), dims)
             }
         }
     }

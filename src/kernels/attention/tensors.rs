@@ -66,6 +66,11 @@ impl HeadSizes {
         self.value_dim.or(self.known.map(|[_, dim]| dim)).unwrap_or(0)
     }
 
+    /// Elements of a head of keys, if they are known.
+    pub(super) fn dim(self) -> Option<u32> {
+        self.known.map(|[_, dim]| dim)
+    }
+
     /// The larger of a head of keys and one of values.
     pub(super) fn largest_dim(self) -> u32 {
         self.known.map_or(128, |[_, dim]| dim).max(self.value_dim())
@@ -156,7 +161,7 @@ impl RowsOfHeads {
     fn declared(self, attention: &Attention, w: &Tracer, space: AddressSpace, dtype: DType) -> MemoryRef {
         let RowsOfHeads { name, rows, heads, dim } = self;
         let batch = Axes::of(attention.heads).batch;
-        let shape = match attention.layout {
+        let shape = match attention.tensors.layout {
             AttentionLayout::Bhsd => [batch, heads, rows, dim],
             AttentionLayout::Bshd => [batch, rows, heads, dim],
             AttentionLayout::Packed => {
@@ -164,7 +169,9 @@ impl RowsOfHeads {
                 return w.memory(name, [total, heads, dim], space, dtype);
             }
         };
-        let Some(Strides(multiple)) = attention.strides else { return w.memory(name, shape, space, dtype) };
+        let Some(Strides(multiple)) = attention.tensors.strides else {
+            return w.memory(name, shape, space, dtype);
+        };
         let outer = [shape[0], shape[1], shape[2]];
         // The heads of keys have the name of those of queries.
         let along = outer.map(|dim| if dim == heads { "H" } else { dim.name() });
@@ -180,9 +187,9 @@ impl Attention {
         let Axes { heads, queries, keys, dim, value_dim, kv_heads, .. } = Axes::of(self.heads);
         let of = |name, rows, heads, dim| RowsOfHeads { name, rows, heads, dim };
         [
-            of("q", queries, heads, dim).declared(self, w, Global, self.inputs),
-            of("k", keys, kv_heads, dim).declared(self, w, Shared, self.inputs),
-            of("v", keys, kv_heads, value_dim).declared(self, w, Shared, self.inputs),
+            of("q", queries, heads, dim).declared(self, w, Global, self.tensors.inputs),
+            of("k", keys, kv_heads, dim).declared(self, w, Shared, self.tensors.inputs),
+            of("v", keys, kv_heads, value_dim).declared(self, w, Shared, self.tensors.inputs),
         ]
     }
 
@@ -196,11 +203,21 @@ impl Attention {
     /// The logarithms of the sums, which have no strides.
     pub(super) fn log_sum_exp_of(&self, w: &Tracer) -> MemoryRef {
         let axes = Axes::of(self.heads);
-        match self.layout {
+        match self.tensors.layout {
             AttentionLayout::Packed => {
                 w.memory("log_sum_exp", [axes.heads, Symbol::new("TOTAL_M")], Global, F32)
             }
             _ => w.memory("log_sum_exp", axes.rows(), Global, F32),
+        }
+    }
+
+    /// The coordinates of an element of a tensor with sequences of one length: of a row, a head and a place
+    /// in it.
+    pub(super) fn place(&self, [row, head, element]: [SymExpr; 3]) -> [SymExpr; 4] {
+        let batch = Axes::of(self.heads).batch.into();
+        match self.tensors.layout {
+            AttentionLayout::Bhsd => [batch, head, row, element],
+            _ => [batch, row, head, element],
         }
     }
 
@@ -212,7 +229,7 @@ impl Attention {
 
     /// Element type of the output.
     pub(super) fn output_dtype(&self) -> DType {
-        self.output.unwrap_or(match self.inputs {
+        self.tensors.output.unwrap_or(match self.tensors.inputs {
             F16 => F16,
             _ => Bf16,
         })

@@ -38,6 +38,14 @@ impl AttentionTile {
         }
     }
 
+    /// The tile of kernels that turn queries and keys: what a wave turns of a tile stays in its registers.
+    pub(super) fn of_turned(heads: HeadSizes) -> (AttentionTile, MatrixShape) {
+        match heads.largest_dim() {
+            ..=128 => (AttentionTile::new(128, 32, 16), MatrixShape::M16x16),
+            _ => (AttentionTile::new(64, 16, 16), MatrixShape::M16x16),
+        }
+    }
+
     /// Its symbols with their values.
     pub(super) fn bound(self) -> [(&'static str, u32); 3] {
         [("BLOCK_M", self.queries), ("WAVE_M", self.wave_queries), ("BLOCK_N", self.keys)]

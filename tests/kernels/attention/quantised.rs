@@ -1,13 +1,12 @@
-//! 8-bit floats with scales, and tensors with strides.
+//! 8-bit floats with scales, positions as they are read, and tensors with strides.
 
-use groundswell::kernels::{Attention, AttentionLayout, AttentionScales};
+use groundswell::kernels::{Attention, AttentionLayout, AttentionScales, Diagonal, RopePairs};
 use groundswell::prelude::*;
 use groundswell_testing::exact_case::of_numbers;
 
 use super::definition::{Definition, Place, Sizes};
 use super::forward::{LENGTHS, causal, open};
 use super::trial::Trial;
-use groundswell::kernels::Diagonal;
 
 #[test]
 fn eight_bit_floats_with_scales_are_their_definition() {
@@ -51,6 +50,22 @@ fn eight_bit_floats_with_scales_are_their_definition() {
             trial.others.insert(name, of_numbers(F32, shape, &elements));
         }
         Trial { inputs, open: open(number), ..trial }.holds_on(target);
+    }
+}
+
+/// Pairs that are turned by their positions.
+#[test]
+fn positions_turn_queries_and_keys() {
+    for (number, [queries, keys]) in LENGTHS.into_iter().enumerate() {
+        let pairs = [RopePairs::Halves, RopePairs::Interleaved][number % 2];
+        let layout = [AttentionLayout::Bhsd, AttentionLayout::Bshd][number / 2 % 2];
+        let dim = [64, 128, 80][number % 3];
+        let sizes = Sizes { batch: 1, heads: 2, kv_heads: 1, queries, keys, dim, value_dim: dim };
+        let attention = Attention::new(2, dim as u32).kv_heads(1).layout(layout).causal().rope(pairs);
+        let definition = Definition { sees: causal(Diagonal::BottomRight), ..Definition::plain(dim) };
+        let trial = Trial::new("rope", attention.log_sum_exp(), sizes, definition);
+        let target = [Target::GFX942, Target::GFX90A, Target::GFX950][number % 3];
+        Trial { rope: Some(pairs), layout, open: open(number), ..trial }.holds_on(target);
     }
 }
 

@@ -1,6 +1,6 @@
 //! What cannot be made is said, with the way out.
 
-use groundswell::kernels::{Attention, AttentionScales, AttentionTile};
+use groundswell::kernels::{Attention, AttentionScales, AttentionTile, RopePairs};
 use groundswell::prelude::*;
 
 #[track_caller]
@@ -62,6 +62,16 @@ fn layouts_and_scales_that_do_not_go_together() {
     refused(blocks, message, "use blocks of whole tiles");
     let lifted = Attention::new(6, 128).inputs(F8E4M3Fn).threshold(9.0);
     refused(lifted, "a threshold of 9 is not between 0 and 8.81, which f8e4m3fn weights hold", "use 0");
+}
+
+#[test]
+fn pairs_that_are_none() {
+    let help = "use an even head_dim";
+    let message = "heads without an even number of elements have no pairs to turn";
+    refused(Attention::new(2, 63).rope(RopePairs::Halves), message, help);
+    refused(Attention::any_shape().rope(RopePairs::Halves), message, help);
+    let narrow = Attention::new(2, 64).inputs(F8E4M3Fn).rope(RopePairs::Halves);
+    refused(narrow, "queries and keys of f8e4m3fn are not turned", "before they are rounded");
 }
 
 /// Chips without 8-bit products say which ones have them.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use groundswell::compile::{Parameter, Verify, compile_uncached};
-use groundswell::kernels::{Attention, AttentionLayout};
+use groundswell::kernels::{Attention, AttentionLayout, RopePairs};
 use groundswell::options::DebugInfo;
 use groundswell::prelude::*;
 use groundswell::simulator::CheckOptions;
@@ -28,6 +28,8 @@ pub struct Trial {
     pub others: BTreeMap<&'static str, Tensor>,
     /// Factors of the random numbers of queries, keys and values.
     pub ranges: [f64; 3],
+    /// Which pairs of elements are turned by their positions.
+    pub rope: Option<RopePairs>,
 }
 
 /// Numbers as the kernel has them.
@@ -57,6 +59,7 @@ impl Trial {
             definition,
             others: BTreeMap::new(),
             ranges: [2.0, 2.0, 1.0],
+            rope: None,
         }
     }
 
@@ -86,6 +89,8 @@ impl Trial {
             "N" => keys,
             "D" => dim,
             "DV" => value_dim,
+            "KEY_BLOCKS" => keys.div_ceil(128),
+            "POSITIONS" => keys + 3,
             _ => return None,
         };
         Some(size as i64)
@@ -119,6 +124,7 @@ impl Trial {
         let value = |symbol: Symbol| self.size(symbol.name()).or_else(|| tile.value(symbol));
         let meant =
             Interpreter::run(&kernel, &value, &values).unwrap_or_else(|e| panic!("{title}: {e}\n{kernel}"));
+        let numbers = &self.turned(numbers);
         let names: Vec<&str> = tensors.iter().map(|(name, _)| &name[..]).collect();
         self.compare(&format!("{title}, interpreted"), &names, &meant, numbers);
         let open: Vec<(&str, i64)> =
@@ -141,6 +147,13 @@ impl Trial {
 
     fn options(&self, attention: &Attention, target: Target) -> Options {
         let options = attention.options(target).debug_info(DebugInfo::None);
+        let options = ["KEY_BLOCKS", "POSITIONS"].into_iter().fold(options, |options, name| {
+            if options.value(name).is_some() {
+                options
+            } else {
+                options.set(name, self.size(name).expect("a size"))
+            }
+        });
         ["B", "M", "N"].into_iter().fold(options, |options, name| match self.open.contains(&name) {
             true => options.dynamic(name),
             false => options.set(name, self.size(name).expect("a size")),
@@ -167,11 +180,57 @@ impl Trial {
                 "log_sum_exp" => {
                     of_numbers(F32, &[batch, heads, queries], &vec![7.0; batch * heads * queries])
                 }
+                "cos" => self.angles(|(cos, _)| cos),
+                "sin" => self.angles(|(_, sin)| sin),
                 other => self.others.get(other).unwrap_or_else(|| panic!("no argument {other}")).clone(),
             };
             named.push((name, tensor));
         }
         named
+    }
+
+    /// The cosine and the sine of a pair at a position, as the tables have them: none outside of these.
+    fn angle(&self, position: i64, pair: usize) -> (f32, f32) {
+        let size = self.size("POSITIONS").expect("a size");
+        if !(0..size).contains(&position) {
+            return (0.0, 0.0);
+        }
+        let angle = position as f64 * 100f64.powf(-(pair as f64) / (self.sizes.dim / 2) as f64);
+        (angle.cos() as f32, angle.sin() as f32)
+    }
+
+    /// A table of cosines or of sines.
+    fn angles(&self, of: impl Fn((f32, f32)) -> f32) -> Tensor {
+        let (positions, pairs) = (self.size("POSITIONS").expect("a size") as usize, self.sizes.dim / 2);
+        let element = |at: usize| f64::from(of(self.angle((at / pairs) as i64, at % pairs)));
+        of_numbers(F32, &[positions, pairs], &(0..positions * pairs).map(element).collect::<Vec<_>>())
+    }
+
+    /// The numbers with queries and keys turned by their positions, in f32, and rounded to their dtype.
+    fn turned(&self, numbers: &Numbers) -> Numbers {
+        let Sizes { queries, keys, dim, .. } = self.sizes;
+        let turned = |elements: &[f64], rows: usize, shift: i64| {
+            let Some(pairs) = self.rope else { return elements.to_vec() };
+            let mut turned = elements.to_vec();
+            for (row, (from, to)) in elements.chunks(dim).zip(turned.chunks_mut(dim)).enumerate() {
+                for pair in 0..dim / 2 {
+                    let (cos, sin) = self.angle((row % rows) as i64 + shift, pair);
+                    let [one, other] = match pairs {
+                        RopePairs::Halves => [pair, pair + dim / 2],
+                        RopePairs::Interleaved => [2 * pair, 2 * pair + 1],
+                    };
+                    let (x, y) = (from[one] as f32, from[other] as f32);
+                    to[one] = f64::from(x * cos - y * sin);
+                    to[other] = f64::from(y * cos + x * sin);
+                }
+            }
+            of_numbers(self.inputs, &[turned.len()], &turned).to_f64()
+        };
+        Numbers {
+            q: turned(&numbers.q, queries, keys as i64 - queries as i64),
+            k: turned(&numbers.k, keys, 0),
+            v: numbers.v.clone(),
+        }
     }
 
     /// Rows of heads in the order of the layout.
