@@ -71,11 +71,6 @@ impl<'w> KernelEditor<'w> {
         Ok(KernelEditor { world, root, origin: Origin(u32::MAX), at_hand: None, written, buffers })
     }
 
-    /// The world of the kernel, to look things up in.
-    pub(crate) fn world(&self) -> &World {
-        self.world
-    }
-
     /// Rewrites all regions by a step for each node.
     pub(crate) fn rewrite(&mut self, mut step: impl FnMut(&mut Self, Entity) -> PassResult) -> PassResult {
         for region in self.regions() {

@@ -1,111 +1,19 @@
-//! What an author chooses of attention.
+//! The builder of attention: what an author says, and the kernel that comes of it.
 
 use std::panic::Location as Caller;
 use std::sync::Arc;
 
-use super::scales::AttentionScales;
-use super::scores::{Mask, Scale, Score, Step};
-use super::tensors::{AttentionLayout, HeadSizes, Strides};
+use crate::kernels::RopePairs;
+
+use super::choices::{
+    Attention, AttentionLayout, AttentionScales, LogSumExp, Scale, Sinks, SoftmaxChoice, SpreadChoice,
+    StrideMultiple, TensorChoice,
+};
+use super::heads::HeadSizes;
+use super::places::{ScoreFunction, SeenKeys};
 use super::tiles::AttentionTile;
 use super::{checks, forward};
-use crate::kernels::RopePairs;
 use crate::prelude::*;
-
-/// That the logarithms of the sums are written.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(super) struct LogSumExp;
-
-/// That each head has a logit that takes part in the sums.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(super) struct Sinks;
-
-/// What is asked of the softmax.
-#[derive(Copy, Clone, Debug)]
-pub(super) struct SoftmaxChoice {
-    /// By how much, in powers of two, scores may exceed the maximum that the powers are taken from.
-    pub(super) threshold: f64,
-    pub(super) sinks: Option<Sinks>,
-    pub(super) log_sum_exp: Option<LogSumExp>,
-}
-
-/// The tensors of queries, keys, values and output.
-#[derive(Copy, Clone, Debug)]
-pub(super) struct TensorChoice {
-    pub(super) inputs: DType,
-    pub(super) output: Option<DType>,
-    pub(super) layout: AttentionLayout,
-    pub(super) strides: Option<Strides>,
-    pub(super) scales: Option<AttentionScales>,
-}
-
-/// How the kernel is spread over the machine, as far as it is chosen.
-#[derive(Clone, Debug)]
-pub(super) struct SpreadChoice {
-    pub(super) tile: Option<(AttentionTile, &'static Caller<'static>)>,
-    matrix: Option<MmaType>,
-    schedule: Option<Schedule>,
-    /// The chip that the tile is chosen for.
-    chip: Target,
-}
-
-/// Builder of attention: `o = softmax(scale * q kᵀ) v`, for each head of each sequence of a batch.
-///
-/// - `q` is `[B, H, M, D]`: `H` heads of `D` elements for each of `M` queries
-/// - `k` is `[B, KV, N, D]` and `v` is `[B, KV, N, DV]`, for `N` keys; `KV` is `H` and `DV` is `D` unless
-///   [`Attention::kv_heads`] and [`Attention::value_dim`] say otherwise
-/// - `o` is `[B, H, M, DV]`
-///
-/// Arguments are q, k, v, then what the chosen steps bring, in the order in which they are chosen, then o,
-/// and `log_sum_exp` last. Sums and the softmax are f32; the weights are rounded to the inputs' dtype before
-/// they are multiplied with V. A row without keys, because there are none or because all are masked, is 0,
-/// and its log-sum-exp minus infinity.
-///
-/// A workgroup has `BLOCK_M` queries of a head and takes `BLOCK_N` keys per iteration, which go through LDS;
-/// a wave has `WAVE_M` of its queries. `B`, `M` and `N` are symbols that the options of the compilation bind
-/// or leave open, unless [`Attention::sizes`] says them. The loop is tagged `key_loop`, the operations
-/// `read_q`, `read_k`, `read_v`, `scores` and `values`.
-///
-/// # Example
-/// ```
-/// use groundswell::kernels::Attention;
-/// use groundswell::prelude::*;
-///
-/// // 32 heads of queries for 8 of keys, of 128 elements, with any number of sequences, queries and keys.
-/// let attention = Attention::new(32, 128).kv_heads(8).causal().log_sum_exp();
-/// let executable = attention.compile(Target::GFX942)?;
-/// assert_eq!(executable.parameters().len(), 5 + 3); // q, k, v, o, log_sum_exp, and B, M, N
-/// # Ok::<(), Diagnostic>(())
-/// ```
-///
-/// Scores and masks of the author's own are traced like any kernel, and may bring memories:
-/// ```
-/// use groundswell::kernels::Attention;
-/// use groundswell::prelude::*;
-///
-/// // The first 16 keys are seen by every query, others by those that come after them.
-/// let prefix = Attention::new(4, 64)
-///     .score(|_, score, _, _| (score / 30.0).tanh() * 30.0)
-///     .mask(|_, query, key| key.less(16) | key.less_equal(query))
-///     .sizes(1, 100, 100);
-/// prefix.compile(Target::GFX942)?;
-/// # Ok::<(), Diagnostic>(())
-/// ```
-#[derive(Clone)]
-pub struct Attention {
-    pub(super) heads: HeadSizes,
-    /// Sequences, queries and keys, unless they are left to the options.
-    sizes: Option<[i128; 3]>,
-    pub(super) tensors: TensorChoice,
-    pub(super) scale: Scale,
-    /// Which elements of a head are turned together, if queries and keys are turned.
-    pub(super) rotary: Option<RopePairs>,
-    pub(super) softmax: SoftmaxChoice,
-    pub(super) scores: Vec<Step<Score>>,
-    pub(super) masks: Vec<Step<Mask>>,
-    pub(super) spread: SpreadChoice,
-    /// Where the kernel was asked for.
-    pub(super) caller: &'static Caller<'static>,
-}
 
 impl Attention {
     /// Attention of bf16 with `heads` heads of `head_dim` elements. Tile, waves and schedule are those that
@@ -189,8 +97,7 @@ impl Attention {
         self
     }
 
-    /// Q, K and V have scales, of f32: an element is what is stored times its scale. They come after v (and
-    /// `cu_seqlens_q` and `cu_seqlens_k`).
+    /// Q, K and V have scales, of f32: an element is what is stored times its scale.
     ///
     /// # Example
     /// ```
@@ -223,9 +130,9 @@ impl Attention {
     }
 
     /// Sequences lie one after the other, each with lengths of its own: q is `[TOTAL_M, H, D]`, k and v are
-    /// `[TOTAL_N, KV, D]` and `[TOTAL_N, KV, DV]`, o is `[TOTAL_M, H, DV]`, and the log-sum-exp `[H, TOTAL_M]`.
-    /// `cu_seqlens_q` and `cu_seqlens_k`, `[ENDS]` of i32, which come after v, say where each of the `B`
-    /// sequences begins, and last where the last one ends: `ENDS` is `B + 1`. `M` and `N` are the lengths of
+    /// `[TOTAL_N, KV, D]` and `[TOTAL_N, KV, DV]`, o is `[TOTAL_M, H, DV]`, the log-sum-exp `[H, TOTAL_M]`.
+    /// `cu_seqlens_q` and `cu_seqlens_k`, `[ENDS]` of i32, say where each of the `B` sequences begins, and
+    /// last where the last one ends: `ENDS` is `B + 1`. `M` and `N` are the lengths of
     /// the longest sequence, or more. Sequences may be empty; nothing outside of them is read or written.
     ///
     /// # Example
@@ -255,12 +162,12 @@ impl Attention {
     }
 
     /// Q, K, V and O are parts of larger tensors: `Q_B`, `Q_H` and `Q_M` are the elements from a sequence, a
-    /// head and a query to the next, `K_B`, `K_H`, `K_N`, `V_B`, `V_H`, `V_N`, `O_B`, `O_H` and `O_M` those of
-    /// the others. The options of the compilation bind them or leave them open; all are multiples of
+    /// head and a query to the next; `K_B`, `K_H`, `K_N`, `V_B`, `V_H`, `V_N`, `O_B`, `O_H` and `O_M` are
+    /// those of the others. The options of the compilation bind them or leave them open; all are multiples of
     /// `multiple`, 8 for the widest accesses of 16-bit elements. Packed sequences have none.
     #[must_use]
     pub fn strided(mut self, multiple: u32) -> Attention {
-        self.tensors.strides = Some(Strides(multiple));
+        self.tensors.strides = Some(StrideMultiple(multiple));
         self
     }
 
@@ -271,18 +178,19 @@ impl Attention {
         self
     }
 
-    /// The scale is an argument of the kernel, `scale`, a positive f32 that comes after v.
+    /// The scale is an argument of the kernel, `scale`, a positive f32.
     #[must_use]
     pub fn scale_argument(mut self) -> Attention {
         self.scale = Scale::Argument;
         self
     }
 
-    /// Turns pairs of elements of queries and keys by the angles of their positions, as [`crate::kernels::Rope`] does,
-    /// before they are multiplied: `cos` and `sin`, `[POSITIONS, D/2]` of f32, come after v. The position of a
-    /// key is its place, that of a query its place among the keys, where the last query stands at the last
-    /// key. Every wave turns each tile of keys anew; for long sequences it is faster to turn the keys once, by a
-    /// kernel of [`crate::kernels::Rope`] or as they come into a cache.
+    /// Turns pairs of elements of queries and keys by the angles of their positions, as
+    /// [`Rope`](crate::kernels::Rope) does, before they are multiplied: `cos` and `sin` are
+    /// `[POSITIONS, D/2]` of f32. The position of a key is its place, that of a query its place among the
+    /// keys, where the last query stands at the last key; positions that the tables do not have make zeros.
+    /// Every wave turns each tile of keys anew: for long sequences it is faster to turn the keys once, by a
+    /// kernel of their own or as they come into a cache.
     ///
     /// # Example
     /// ```
@@ -300,8 +208,8 @@ impl Attention {
         self
     }
 
-    /// Writes the natural logarithm of the sum of each row's powers to `log_sum_exp`, `[B, H, M]` of f32: what
-    /// a backward pass needs, and what partial results are joined by.
+    /// Writes the natural logarithm of the sum of each row's powers to `log_sum_exp`, `[B, H, M]` of f32: a
+    /// backward pass needs it, and partial results are joined by it.
     #[must_use]
     pub fn log_sum_exp(mut self) -> Attention {
         self.softmax.log_sum_exp = Some(LogSumExp);
@@ -319,7 +227,7 @@ impl Attention {
     }
 
     /// Each head has a logit that joins the sum of every row, as a key with a value of zero would: `sinks`,
-    /// `[H]` of f32, which comes after v (and `scale`). The log-sum-exp contains it.
+    /// `[H]` of f32. The log-sum-exp contains it.
     #[must_use]
     pub fn sinks(mut self) -> Attention {
         self.softmax.sinks = Some(Sinks);
@@ -364,7 +272,10 @@ impl Attention {
         })
     }
 
-    pub(super) fn score_step(mut self, step: impl Fn(&Tracer) -> Score + Send + Sync + 'static) -> Attention {
+    pub(super) fn score_step(
+        mut self,
+        step: impl Fn(&Tracer) -> ScoreFunction + Send + Sync + 'static,
+    ) -> Attention {
         self.scores.push(Arc::new(step));
         self
     }
@@ -391,7 +302,10 @@ impl Attention {
         })
     }
 
-    pub(super) fn mask_step(mut self, step: impl Fn(&Tracer) -> Mask + Send + Sync + 'static) -> Attention {
+    pub(super) fn mask_step(
+        mut self,
+        step: impl Fn(&Tracer) -> SeenKeys + Send + Sync + 'static,
+    ) -> Attention {
         self.masks.push(Arc::new(step));
         self
     }
@@ -424,15 +338,6 @@ impl Attention {
     pub fn chosen_for(mut self, chip: impl Into<TargetId>) -> Attention {
         self.spread.chip = chip.into().target();
         self
-    }
-
-    /// Tile and matrix instruction: those that were given, and suitable ones for the rest.
-    pub(super) fn choice(&self) -> (AttentionTile, MmaType) {
-        let (tile, matrix) = match self.rotary {
-            None => AttentionTile::suiting(self.heads, self.spread.chip),
-            Some(_) => AttentionTile::of_turned(self.heads),
-        };
-        (self.spread.tile.map_or(tile, |(tile, _)| tile), self.spread.matrix.unwrap_or(matrix.into()))
     }
 
     /// Options that bind the heads and the tile, and the sizes that are known, with the schedule. They still

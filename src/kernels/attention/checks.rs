@@ -1,10 +1,7 @@
 //! What attention refuses, with the way out.
 
-use super::builder::Attention;
+use super::choices::{Attention, AttentionLayout, AttentionScales, Scale, StrideMultiple};
 use super::running::largest_weight;
-use super::scales::AttentionScales;
-use super::scores::Scale;
-use super::tensors::{AttentionLayout, Strides};
 use crate::prelude::*;
 
 /// The first thing that cannot be made.
@@ -59,7 +56,7 @@ fn check_layout(attention: &Attention) -> Result<(), Diagnostic> {
     match (attention.tensors.layout, attention.tensors.strides) {
         (AttentionLayout::Packed, Some(_)) => Err(Diagnostic::invalid("packed sequences have no strides")
             .help("leave `strided` out, or give sequences one length with another layout")),
-        (_, Some(Strides(0))) => Err(Diagnostic::invalid("strides are multiples of 0 elements")
+        (_, Some(StrideMultiple(0))) => Err(Diagnostic::invalid("strides are multiples of 0 elements")
             .help("use 1 for any strides, or 8 for the widest accesses")),
         _ => Ok(()),
     }

@@ -2,7 +2,7 @@
 //!
 //! [`Attention`] is the builder of the forward kernels. Its parts, an idea each:
 //!
-//! - `builder`: what an author chooses, and what is refused
+//! - `choices`, `builder`, `checks`: what an author chooses, says and is refused
 //! - `forward`: the kernel itself: one loop over tiles of keys
 //! - `running`: the softmax of rows of which a tile at a time is seen: maximum, sum and weighted values
 //! - `scores`: from products of queries and keys to scores: the scale, functions of scores, and masks
@@ -10,7 +10,8 @@
 //! - `head_parts`, `rotary`: the elements of heads as the products take them, and turned by their positions
 //! - `scales`: those of 8-bit tensors
 //! - `sequences`: which rows of the tensors a workgroup has, where sequences are packed
-//! - `tensors`: queries, keys, values and output in memory
+//! - `heads`, `tensors`: the dimensions, and queries, keys, values and output in memory
+//! - `places`: where a score is
 //! - `tiles`: tile, waves and matrix instruction that suit a head and a chip
 //!
 //! All are made of the public language: what is fast about them is the compiler's doing, and a variant that
@@ -18,8 +19,11 @@
 
 mod builder;
 mod checks;
+mod choices;
 mod forward;
 mod head_parts;
+mod heads;
+mod places;
 mod rotary;
 mod running;
 mod scales;
@@ -29,8 +33,6 @@ mod sequences;
 mod tensors;
 mod tiles;
 
-pub use builder::Attention;
-pub use scales::AttentionScales;
+pub use choices::{Attention, AttentionLayout, AttentionScales};
 pub use score_steps::{BiasShape, Diagonal};
-pub use tensors::AttentionLayout;
 pub use tiles::AttentionTile;

@@ -1,8 +1,8 @@
 //! Rotary position embedding of queries and keys as they are read.
 
-use super::builder::Attention;
-use super::sequences::Sequence;
-use super::tensors::Axes;
+use super::choices::Attention;
+use super::heads::AttentionDims;
+use super::places::WorkgroupSequence;
 use crate::prelude::*;
 
 /// The tables of angles by position, if queries and keys are turned.
@@ -24,7 +24,13 @@ impl Rotary {
     }
 
     /// Queries, turned by the angles of their places among the keys.
-    pub(super) fn queries(self, w: &Tracer, parts: Vec<Value>, sequence: Sequence, axes: Axes) -> Vec<Value> {
+    pub(super) fn queries(
+        self,
+        w: &Tracer,
+        parts: Vec<Value>,
+        sequence: WorkgroupSequence,
+        axes: AttentionDims,
+    ) -> Vec<Value> {
         let position = || w.self_index(axes.queries) + sequence.more_keys(w, axes);
         self.turned(w, parts, |w, table| {
             w.read_at(table, (position(), self.pairs), [axes.queries, self.pairs])
@@ -32,7 +38,7 @@ impl Rotary {
     }
 
     /// Keys, turned by the angles of their places.
-    pub(super) fn keys(self, w: &Tracer, parts: Vec<Value>, axes: Axes) -> Vec<Value> {
+    pub(super) fn keys(self, w: &Tracer, parts: Vec<Value>, axes: AttentionDims) -> Vec<Value> {
         self.turned(w, parts, |w, table| w.read_at(table, (axes.keys, self.pairs), [axes.keys, self.pairs]))
     }
 

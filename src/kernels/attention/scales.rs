@@ -1,20 +1,8 @@
 //! The scales of 8-bit queries, keys and values.
 
-use super::builder::Attention;
-use super::tensors::Axes;
+use super::choices::{Attention, AttentionScales};
+use super::heads::AttentionDims;
 use crate::prelude::*;
-
-/// Which elements of a tensor have a scale in common.
-#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
-pub enum AttentionScales {
-    /// All: `q_scale`, `k_scale` and `v_scale` are `[1]`.
-    Tensor,
-    /// Those of a head of a sequence: `q_scale` is `[B, H]`, `k_scale` and `v_scale` are `[B, KV]`.
-    Head,
-    /// So many keys of a head, and all queries of one: `q_scale` is `[B, H]`, `k_scale` and `v_scale` are
-    /// `[B, KV, KEY_BLOCKS]`, where `KEY_BLOCKS` is as many as `N` keys have blocks.
-    Block(u32),
-}
 
 /// The scales of a kernel. What does not change from tile to tile is read before the loop.
 #[derive(Copy, Clone)]
@@ -37,7 +25,7 @@ pub(super) enum TensorScales {
 impl TensorScales {
     /// Declares them.
     pub(super) fn of(attention: &Attention, w: &Tracer) -> TensorScales {
-        let Axes { batch, heads, kv_heads, .. } = Axes::of(attention.heads);
+        let AttentionDims { batch, heads, kv_heads, .. } = AttentionDims::of(attention.heads);
         let names = ["q_scale", "k_scale", "v_scale"];
         match attention.tensors.scales {
             None => TensorScales::None,
@@ -94,7 +82,7 @@ impl TensorScales {
 
 /// The scale of the block of keys that has the tile of the running iteration.
 fn of_tile(attention: &Attention, w: &Tracer, scales: MemoryRef, size: u32) -> Value {
-    let Axes { batch, heads, keys, .. } = Axes::of(attention.heads);
+    let AttentionDims { batch, heads, keys, .. } = AttentionDims::of(attention.heads);
     let first = Coordinate::from(w.iteration(keys)) * Symbol::new("BLOCK_N");
     w.read_at(scales, (batch, attention.kv_head(), first / i64::from(size)), [batch, heads])
 }

@@ -1,8 +1,8 @@
 //! Functions of scores and masks that are ready.
 
-use super::builder::Attention;
-use super::scores::Places;
-use super::tensors::Axes;
+use super::choices::Attention;
+use super::heads::AttentionDims;
+use super::places::ScorePlace;
 use crate::prelude::*;
 
 /// Which key stands where a query stands, if there are not as many of one as of the other.
@@ -29,7 +29,7 @@ pub enum BiasShape {
     One,
 }
 
-impl Places {
+impl ScorePlace {
     /// The place of the query among the keys.
     fn among_keys(self, w: &Tracer, diagonal: Diagonal) -> Value {
         match diagonal {
@@ -95,7 +95,7 @@ impl Attention {
     #[must_use]
     pub fn bias(self, shape: BiasShape) -> Attention {
         let dtype = self.tensors.inputs;
-        let Axes { batch, heads, queries, keys, .. } = Axes::of(self.heads);
+        let AttentionDims { batch, heads, queries, keys, .. } = AttentionDims::of(self.heads);
         self.score_step(move |w| {
             let bias = match shape {
                 BiasShape::Own => w.memory("bias", [batch, heads, queries, keys], Global, dtype),
@@ -117,7 +117,7 @@ impl Attention {
     /// [`Attention::alibi`] along a diagonal.
     #[must_use]
     pub fn alibi_along(self, diagonal: Diagonal) -> Attention {
-        let Axes { heads, queries, keys, .. } = Axes::of(self.heads);
+        let AttentionDims { heads, queries, keys, .. } = AttentionDims::of(self.heads);
         self.score_step(move |w| {
             let slope = w.read(w.memory("slopes", [heads], Global, F32)).tag("read_slopes");
             Box::new(move |w, score, at| {

@@ -1,37 +1,18 @@
 //! Which rows of the tensors a workgroup has: those of its sequence.
 
-use super::builder::Attention;
+use super::choices::{Attention, AttentionLayout};
 use super::head_parts::HeadPart;
-use super::tensors::{AttentionLayout, Axes};
+use super::heads::AttentionDims;
+use super::places::{PackedSequence, WorkgroupSequence};
 use crate::prelude::*;
 
-/// The sequence of a workgroup.
-#[derive(Copy, Clone)]
-pub(super) enum Sequence {
-    /// Each is as long as the dimensions.
-    Whole,
-    /// A part of the tokens of all sequences.
-    Part(Part),
-}
-
-/// A sequence among the tokens of all.
-#[derive(Copy, Clone)]
-pub(super) struct Part {
-    /// The place of each query among those of all sequences, and -1 beyond the last one.
-    query_place: Value,
-    queries: Value,
-    /// Where its keys begin.
-    first_key: Value,
-    keys: Value,
-}
-
-impl Sequence {
+impl WorkgroupSequence {
     /// Before the loop: offsets are read, and the loop gets as many tiles as the sequence has keys for.
-    pub(super) fn of(attention: &Attention, w: &Tracer) -> Sequence {
+    pub(super) fn of(attention: &Attention, w: &Tracer) -> WorkgroupSequence {
         if attention.tensors.layout != AttentionLayout::Packed {
-            return Sequence::Whole;
+            return WorkgroupSequence::Whole;
         }
-        let axes = Axes::of(attention.heads);
+        let axes = AttentionDims::of(attention.heads);
         let batch = w.workgroup_id(2);
         let bounds = |name| {
             let offsets = w.memory(name, [Symbol::new("ENDS")], Global, I32);
@@ -48,23 +29,7 @@ impl Sequence {
         w.set_symbol(tiles, w.select(has_queries, all, 0));
         let query = w.self_index(axes.queries);
         let query_place = w.select(query.less(queries), query + first_query, -1);
-        Sequence::Part(Part { query_place, queries, first_key, keys })
-    }
-
-    /// How many keys there are more than queries.
-    pub(super) fn more_keys(self, w: &Tracer, axes: Axes) -> Value {
-        match self {
-            Sequence::Whole => w.size(axes.keys) - w.size(axes.queries),
-            Sequence::Part(Part { queries, keys, .. }) => keys - queries,
-        }
-    }
-
-    /// Whether the sequence has a key, where it does not have all that the tile has.
-    pub(super) fn has(self, key: Value) -> Option<Value> {
-        match self {
-            Sequence::Whole => None,
-            Sequence::Part(Part { keys, .. }) => Some(key.less(keys)),
-        }
+        WorkgroupSequence::Packed(PackedSequence { query_place, queries, first_key, keys })
     }
 
     /// Reads the queries.
@@ -75,12 +40,14 @@ impl Sequence {
         q: MemoryRef,
         of_head: &HeadPart,
     ) -> Value {
-        let Axes { batch, heads, queries, .. } = Axes::of(attention.heads);
+        let AttentionDims { batch, heads, queries, .. } = AttentionDims::of(attention.heads);
         let (dims, element) = ([batch, heads, queries, of_head.dim], of_head.coordinate());
         match self {
-            Sequence::Whole if of_head.place.is_none() => w.read(q),
-            Sequence::Whole => w.read_at(q, attention.place([queries.into(), heads.into(), element]), dims),
-            Sequence::Part(part) => w.read_at(q, (part.query_place, heads, element), dims),
+            WorkgroupSequence::Whole if of_head.place.is_none() => w.read(q),
+            WorkgroupSequence::Whole => {
+                w.read_at(q, attention.place([queries.into(), heads.into(), element]), dims)
+            }
+            WorkgroupSequence::Packed(part) => w.read_at(q, (part.query_place, heads, element), dims),
         }
     }
 
@@ -93,13 +60,15 @@ impl Sequence {
         memory: MemoryRef,
         of_head: &HeadPart,
     ) -> Value {
-        let Axes { batch, heads, keys, .. } = Axes::of(attention.heads);
+        let AttentionDims { batch, heads, keys, .. } = AttentionDims::of(attention.heads);
         let (dims, element) = ([batch, heads, keys, of_head.dim], of_head.coordinate());
         let head = attention.kv_head();
         match self {
-            Sequence::Whole if of_head.place.is_none() => w.read(memory),
-            Sequence::Whole => w.read_at(memory, attention.place([keys.into(), head, element]), dims),
-            Sequence::Part(part) => {
+            WorkgroupSequence::Whole if of_head.place.is_none() => w.read(memory),
+            WorkgroupSequence::Whole => {
+                w.read_at(memory, attention.place([keys.into(), head, element]), dims)
+            }
+            WorkgroupSequence::Packed(part) => {
                 let last = Coordinate::from(part.keys) - 1;
                 let place = Coordinate::from(part.first_key) + Coordinate::from(keys).min(last);
                 w.read_at(memory, (place, head, element), dims)
@@ -107,22 +76,31 @@ impl Sequence {
         }
     }
 
-    /// Writes the output.
-    pub(super) fn write_output(self, attention: &Attention, w: &Tracer, values: Value) {
-        let Axes { heads, value_dim, .. } = Axes::of(attention.heads);
-        let (values, o) = (values.cast(attention.output_dtype()), attention.output_of(w));
+    /// Writes the output, or a part of each of its heads.
+    pub(super) fn write_output(
+        self,
+        attention: &Attention,
+        w: &Tracer,
+        o: MemoryRef,
+        (values, of_head): (Value, &HeadPart),
+    ) {
+        let AttentionDims { heads, queries, .. } = AttentionDims::of(attention.heads);
+        let (values, element) = (values.cast(attention.output_dtype()), of_head.coordinate());
         match self {
-            Sequence::Whole => w.write(values, o),
-            Sequence::Part(part) => w.write_at(values, o, (part.query_place, heads, value_dim)),
+            WorkgroupSequence::Whole if of_head.place.is_none() => w.write(values, o),
+            WorkgroupSequence::Whole => {
+                w.write_at(values, o, attention.place([queries.into(), heads.into(), element]));
+            }
+            WorkgroupSequence::Packed(part) => w.write_at(values, o, (part.query_place, heads, element)),
         }
     }
 
     /// Writes the logarithms of the sums.
     pub(super) fn write_log_sum_exp(self, attention: &Attention, w: &Tracer, rows: Value) {
-        let (heads, memory) = (Axes::of(attention.heads).heads, attention.log_sum_exp_of(w));
+        let (heads, memory) = (AttentionDims::of(attention.heads).heads, attention.log_sum_exp_of(w));
         match self {
-            Sequence::Whole => w.write(rows, memory),
-            Sequence::Part(part) => w.write_at(rows, memory, (heads, part.query_place)),
+            WorkgroupSequence::Whole => w.write(rows, memory),
+            WorkgroupSequence::Packed(part) => w.write_at(rows, memory, (heads, part.query_place)),
         }
     }
 }

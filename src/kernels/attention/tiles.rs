@@ -1,6 +1,6 @@
 //! Tile, waves and matrix instruction of attention.
 
-use super::tensors::HeadSizes;
+use super::heads::HeadSizes;
 use crate::prelude::*;
 
 /// How the queries and keys of attention are spread.
@@ -32,7 +32,9 @@ impl AttentionTile {
             ..=64 if is_gfx950 => (AttentionTile::new(256, 32, 128), MatrixShape::M32x32),
             ..=64 => (AttentionTile::new(128, 16, 64), MatrixShape::M16x16),
             ..=128 => (AttentionTile::new(256, 32, 64), MatrixShape::M32x32),
-            ..=192 if heads.value_dim() <= 128 => (AttentionTile::new(256, 32, 32), MatrixShape::M32x32),
+            ..=192 if heads.value_dim().is_some_and(|dim| dim <= 128) => {
+                (AttentionTile::new(256, 32, 32), MatrixShape::M32x32)
+            }
             _ if is_gfx950 => (AttentionTile::new(128, 16, 64), MatrixShape::M16x16),
             _ => (AttentionTile::new(128, 16, 32), MatrixShape::M16x16),
         }

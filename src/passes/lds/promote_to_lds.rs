@@ -17,10 +17,10 @@ use crate::ir::diagnostic::Diagnostic;
 use crate::ir::mapping::Mapping;
 use crate::ir::node::{Name, *};
 use crate::ir::node_map::NodeMap;
-use crate::ir::nodes::{self, Bug, NodeItem};
+use crate::ir::nodes::Bug;
 use crate::ir::reasons::UnsharedReason;
 use crate::ir::types::AddressSpace;
-use crate::ir::walk::{self, NodeList};
+use crate::ir::walk::NodeList;
 use crate::passes::PassResult;
 use crate::passes::facts::Unshared;
 use crate::passes::kernel_editor::KernelEditor;
@@ -42,43 +42,23 @@ pub(crate) fn promote_to_lds(world: &mut World) -> PassResult {
     Ok(())
 }
 
-/// Why a read of a shared memory stays one of global memory.
-fn why_global(world: &World, read: Entity) -> Result<Option<UnsharedReason>, Bug> {
-    if world.get::<MemoryAccessFlags>(read).is_some_and(|flags| flags.volatile) {
+/// Why a read of a shared memory stays one of global memory. Loads come before what is computed `after` the
+/// first of them.
+fn why_global(
+    editor: &KernelEditor<'_>,
+    read: Entity,
+    values: &[Entity],
+    after: &[Entity],
+) -> Result<Option<UnsharedReason>, Bug> {
+    if editor.get::<MemoryAccessFlags>(read).is_some_and(|flags| flags.volatile) {
         return Ok(Some(UnsharedReason::Volatile));
     }
-    for &value in values_of(&nodes::node(world, read)?) {
-        if !nodes::node(world, value)?.ty.dims.is_empty() {
+    for &value in values {
+        if after.contains(&value) || !editor.dims(value)?.is_empty() {
             return Ok(Some(UnsharedReason::Values));
         }
     }
     Ok(None)
-}
-
-/// The values that the coordinates of a read are made of: all operands but the memory.
-fn values_of<'a>(read: &NodeItem<'a, '_>) -> &'a [Entity] {
-    read.operands.0.split_last().map_or(&[], |(_, values)| values)
-}
-
-/// The reads of shared memories, in a kernel as its author wrote it, that do not go through LDS, and why.
-pub(crate) fn unshared_reads(
-    world: &World,
-    root: Entity,
-) -> Result<SmallVec<[(Entity, UnsharedReason); 2]>, Bug> {
-    let mut found = SmallVec::new();
-    for read in walk::nodes(world, root) {
-        if nodes::op(world, read)? != Op::Read {
-            continue;
-        }
-        let node = nodes::node(world, read)?;
-        let memory = node.memory()?;
-        if is_shared(nodes::op(world, memory)?, world.get(memory))
-            && let Some(why) = why_global(world, read)?
-        {
-            found.push((read, why));
-        }
-    }
-    Ok(found)
 }
 
 /// True for a shared memory, which a buffer of the author is not.
@@ -112,11 +92,10 @@ fn promote_region(editor: &mut KernelEditor<'_>, region: Entity, buffers: &mut B
     let (mut loads, mut stores) = (NodeList::new(), NodeList::new());
     let mut first = None;
     for (at, &read) in body.iter().enumerate() {
-        let op = editor.op(read)?;
+        let (op, node) = (editor.op(read)?, editor.node(read)?);
         if !matches!(op, Op::Read | Op::Write) {
             continue;
         }
-        let node = editor.node(read)?;
         let memory = node.memory()?;
         if !is_shared(editor.op(memory)?, editor.get(memory)) {
             continue;
@@ -124,11 +103,10 @@ fn promote_region(editor: &mut KernelEditor<'_>, region: Entity, buffers: &mut B
         if op.is_write() {
             return Err(shared_and_written(editor, read, memory)?);
         }
-        let values: SmallVec<[Entity; 2]> = SmallVec::from_slice(values_of(&node));
-        // Loads come before what is computed after the first of them.
-        let is_late = |value: &Entity| body[first.unwrap_or(at)..].contains(value);
-        let late = values.iter().any(is_late).then_some(UnsharedReason::Values);
-        if let Some(why) = why_global(editor.world(), read)?.or(late) {
+        // All operands but the memory are values of coordinates.
+        let values: SmallVec<[Entity; 2]> =
+            node.operands.0.iter().copied().filter(|&o| o != memory).collect();
+        if let Some(why) = why_global(editor, read, &values, &body[first.unwrap_or(at)..])? {
             editor.attach(read, Unshared(why));
             continue;
         }
@@ -139,13 +117,9 @@ fn promote_region(editor: &mut KernelEditor<'_>, region: Entity, buffers: &mut B
         let is_mapped = mapping.is_some();
         let of_memory = buffers.get(memory).map(|buffers| &buffers[..]).unwrap_or_default();
         let is_same = |b: &&PromotedBuffer| {
-            b.placement == *placement
-                && b.mapping.as_ref() == mapping
-                && b.values == values
-                && b.flags == flags
+            (&b.placement, b.mapping.as_ref(), &b.values, b.flags) == (placement, mapping, &values, flags)
         };
-        let shared = of_memory.iter().find(is_same).map(|b| b.node);
-        let buffer = match shared {
+        let buffer = match of_memory.iter().find(is_same).map(|b| b.node) {
             Some(buffer) => buffer,
             None => {
                 let (placement, mapping) = (placement.clone(), mapping.cloned());
