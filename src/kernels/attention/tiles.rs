@@ -31,8 +31,8 @@ impl AttentionTile {
             _ if chip == Target::GFX906 => (AttentionTile::new(64, 16, 32), MatrixShape::M16x16),
             ..=64 if is_gfx950 => (AttentionTile::new(256, 32, 128), MatrixShape::M32x32),
             ..=64 => (AttentionTile::new(128, 16, 64), MatrixShape::M16x16),
-            ..=128 => (AttentionTile::new(256, 32, 64), MatrixShape::M32x32),
-            ..=192 if heads.value_dim().is_some_and(|dim| dim <= 128) => {
+            65..=128 => (AttentionTile::new(256, 32, 64), MatrixShape::M32x32),
+            129..=192 if heads.value_dim().is_some_and(|dim| dim <= 128) => {
                 (AttentionTile::new(256, 32, 32), MatrixShape::M32x32)
             }
             _ if is_gfx950 => (AttentionTile::new(128, 16, 64), MatrixShape::M16x16),
