@@ -5,7 +5,7 @@ use groundswell::prelude::*;
 
 #[track_caller]
 fn refused(attention: Attention, message: &str, help: &str) {
-    let fault = attention.kernel().err().expect("no such kernel");
+    let fault = attention.kernel().expect_err("no such kernel");
     assert_eq!(fault.message, message);
     assert!(fault.to_string().contains(help), "{fault}");
     assert!(fault.to_string().contains("refusals.rs"), "{fault}");
@@ -78,6 +78,6 @@ fn pairs_that_are_none() {
 #[test]
 fn dtypes_that_the_chip_lacks() {
     let attention = Attention::new(2, 64).inputs(F8E4M3Fn).sizes(1, 64, 64);
-    let fault = attention.compile(Target::GFX942).err().expect("no such instruction").to_string();
+    let fault = attention.compile(Target::GFX942).expect_err("no such instruction").to_string();
     assert!(fault.contains("gfx950"), "{fault}");
 }
