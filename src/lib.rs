@@ -146,6 +146,10 @@ pub mod how_do_i {}
 pub mod language {}
 
 #[cfg(all(doctest, feature = "compiler"))]
+#[doc = include_str!(concat!(env!("OUT_DIR"), "/attention.md"))]
+mod attention {}
+
+#[cfg(all(doctest, feature = "compiler"))]
 #[doc = include_str!(concat!(env!("OUT_DIR"), "/kernels.md"))]
 mod ready_kernels {}
 

@@ -17,6 +17,7 @@
 //! - [`stream_k`](stream_k()): products whose work is shared evenly by a fixed number of workgroups
 //! - [`grouped_gemm`](grouped_gemm()): rows that are multiplied by the matrices of their experts
 //! - [`chained_gemm`](chained_gemm()): two products one after the other
+//! - [`Attention`]: softmax of products of queries and keys, times values, with its variants
 //! - [`block_scaled_gemm`]: products of narrow floats with a scale for each block
 //! - [`block_float_gemm`]: products of OCP's MX formats: 4-, 6- and 8-bit floats with a scale for each 32
 //! - [`arrange_scales`]: their scales in the order in which products take them
@@ -35,6 +36,7 @@
 //! ```
 
 mod asked;
+mod attention;
 mod block_float;
 mod block_scaled;
 mod chained_gemm;
@@ -69,6 +71,7 @@ use std::panic::Location as Caller;
 use crate::prelude::*;
 use asked::asked_at;
 
+pub use attention::{Attention, AttentionLayout, AttentionScales, AttentionTile, BiasShape, Diagonal};
 pub use block_float::{ScaleOrder, arrange_scales, block_float_gemm};
 pub use block_scaled::block_scaled_gemm;
 pub use chained_gemm::chained_gemm;

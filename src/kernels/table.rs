@@ -5,10 +5,11 @@ use std::panic::Location as Caller;
 use super::gemm::base;
 use super::table_symbols::*;
 use super::{
-    Conv2d, Elementwise, Form, Gemm, ImageLayout, Norm, OperandShape, Rope, RopePairs, ScaleOrder, SortOrder,
-    Waves, arrange_scales, block_float_gemm, block_scaled_gemm, chained_gemm, column_sum, copy, copy_strided,
-    cumsum, cumsum_exclusive, gather, grouped_gemm, histogram, log_softmax, permute, row_argmax, row_max,
-    row_sum, scatter_add, softmax, sort, split_k, split_k_atomic, stream_k, topk, transpose,
+    Attention, Conv2d, Elementwise, Form, Gemm, ImageLayout, Norm, OperandShape, Rope, RopePairs, ScaleOrder,
+    SortOrder, Waves, arrange_scales, block_float_gemm, block_scaled_gemm, chained_gemm, column_sum, copy,
+    copy_strided, cumsum, cumsum_exclusive, gather, grouped_gemm, histogram, log_softmax, permute,
+    row_argmax, row_max, row_sum, scatter_add, softmax, sort, split_k, split_k_atomic, stream_k, topk,
+    transpose,
 };
 use crate::prelude::*;
 
@@ -49,6 +50,8 @@ enum Make {
     Kernel(fn(DType, MmaType, Waves) -> Result<Kernel, Diagnostic>),
     /// A product, whose output may have a dtype of its own.
     Product(fn(DType, MmaType, Waves) -> Gemm),
+    /// Attention, whose output may have a dtype of its own and whose waves follow from symbols.
+    Attention(fn(Attention) -> Attention),
 }
 
 impl KernelEntry {
@@ -98,6 +101,11 @@ impl KernelEntry {
             (Make::Kernel(make), None) => make(dtype, matrix, waves),
             (Make::Product(make), None) => make(dtype, matrix, waves).kernel(),
             (Make::Product(make), Some(output)) => make(dtype, matrix, waves).output(output).kernel(),
+            (Make::Attention(make), output) => {
+                let attention = make(Attention::any_shape().inputs(dtype));
+                let attention = output.map_or(attention.clone(), |output| attention.output(output));
+                choices.matrix.map_or(attention.clone(), |matrix| attention.matrix(matrix)).kernel()
+            }
         };
         kernel
             .map(|kernel| {
@@ -600,6 +608,33 @@ const ALL: &[KernelEntry] = &[
         waves: Some(Waves::new(4, 1)),
         derived: CHAINED_DERIVED,
         make: Make::Kernel(|dtype, _, waves| chained_gemm(dtype, waves)),
+    },
+    KernelEntry {
+        name: "attention",
+        description: "O = softmax(Q Kᵀ / sqrt(D)) V for each head",
+        symbols: ATTENTION,
+        dtype: Bf16,
+        waves: None,
+        derived: ATTENTION_TILE,
+        make: Make::Attention(|attention| attention),
+    },
+    KernelEntry {
+        name: "attention_causal",
+        description: "attention of queries to keys at their own place and before, and the log-sum-exp",
+        symbols: ATTENTION,
+        dtype: Bf16,
+        waves: None,
+        derived: ATTENTION_TILE,
+        make: Make::Attention(|attention| attention.causal().log_sum_exp()),
+    },
+    KernelEntry {
+        name: "attention_grouped",
+        description: "attention whose heads of keys and values are shared by groups of heads of queries",
+        symbols: ATTENTION_GROUPED,
+        dtype: Bf16,
+        waves: None,
+        derived: ATTENTION_GROUPED_DERIVED,
+        make: Make::Attention(Attention::grouped),
     },
     KernelEntry {
         name: "conv2d",

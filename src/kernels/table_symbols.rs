@@ -380,3 +380,38 @@ pub(super) const CHAINED_DERIVED: &[Derived] = &[("WAVE_K", |of| {
     // No memory has more elements than this; no matrix instruction takes less of K.
     of("K").clamp(16, 1 << 40).unsigned_abs().next_power_of_two().cast_signed()
 })];
+
+pub(super) const ATTENTION: &[SymbolDefault] = symbol_defaults! {
+    B = 1 "sequences",
+    H = 4 "heads",
+    M = 256 "queries",
+    N = 256 "keys",
+    D = 64 "elements of a head",
+    BLOCK_M = 256 "queries per workgroup; follows from M and D",
+    WAVE_M = 32 "queries per wave",
+    BLOCK_N = 64 "keys per iteration; follows from D",
+};
+
+pub(super) const ATTENTION_TILE: &[Derived] = &[
+    ("BLOCK_M", |of| {
+        let most = if of("D") > 192 { 128 } else { 256 };
+        of("M").clamp(32, most).unsigned_abs().next_power_of_two().cast_signed()
+    }),
+    ("BLOCK_N", |of| if of("D") > 128 { 32 } else { 64 }),
+];
+
+pub(super) const ATTENTION_GROUPED: &[SymbolDefault] = symbol_defaults! {
+    B = 1 "sequences",
+    KV = 2 "heads of keys and values",
+    GROUP = 4 "heads of queries for each of them",
+    H = 8 "heads of queries: KV * GROUP",
+    M = 256 "queries",
+    N = 256 "keys",
+    D = 64 "elements of a head",
+    BLOCK_M = 256 "queries per workgroup; follows from M and D",
+    WAVE_M = 32 "queries per wave",
+    BLOCK_N = 64 "keys per iteration; follows from D",
+};
+
+pub(super) const ATTENTION_GROUPED_DERIVED: &[Derived] =
+    &[("H", |of| of("KV").saturating_mul(of("GROUP"))), ATTENTION_TILE[0], ATTENTION_TILE[1]];

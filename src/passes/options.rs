@@ -23,8 +23,8 @@ pub enum Deny {
     /// A mapped access of global memory that takes several instructions where one would do, if neighbouring
     /// elements of the value were certainly neighbours in memory.
     SplitAccesses,
-    /// A read of a shared memory that does not go through LDS: one whose coordinates are made of values, or
-    /// a volatile one.
+    /// A read of a shared memory that does not go through LDS: one whose coordinates are made of values that
+    /// have dimensions, or that come after other loads, or a volatile one.
     UnsharedReads,
     /// Results whose bits depend on which lane, wave or workgroup comes first: atomic sums of floats,
     /// atomic exchanges, what an atomic update gives back, and writes to coordinates that are made of

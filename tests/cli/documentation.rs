@@ -25,8 +25,9 @@ fn the_table_of_the_prelude_is_complete() {
 }
 
 /// The pages that people read outside of rustdoc.
-const PAGES: [&str; 10] = [
+const PAGES: [&str; 11] = [
     "README.md",
+    "docs/attention.md",
     "docs/hip.md",
     "docs/how-do-i.md",
     "docs/kernels.md",

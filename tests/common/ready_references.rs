@@ -153,6 +153,32 @@ impl ReadyLaunch<'_> {
         vec![("y", (0..n * ho * wo * c).map(element).collect())]
     }
 
+    /// Attention of heads of which `group` have keys and values in common; queries see keys that are at most
+    /// so far to the right of their own, where the last of both stand side by side.
+    fn attention(&self, group: usize, right: Option<i64>) -> Outputs {
+        let [batch, heads, m, n, d] = ["B", "H", "M", "N", "D"].map(|name| self.size(name));
+        let [q, k, v] = ["q", "k", "v"].map(|name| self.of(name));
+        let (mut o, mut log_sum_exp) = (Vec::new(), Vec::new());
+        for row in 0..batch * heads * m {
+            let first = row / m / heads * (heads / group) + row / m % heads / group;
+            let is_seen = |key: usize| {
+                let beyond = key as i64 - (row % m) as i64 - (n as i64 - m as i64);
+                right.is_none_or(|right| beyond <= right)
+            };
+            let keys: Vec<usize> = (0..n).filter(|&key| is_seen(key)).map(|key| first * n + key).collect();
+            let product = |key: usize| (0..d).map(|e| q[row * d + e] * k[key * d + e]).sum::<f64>();
+            let scores: Vec<f64> = keys.iter().map(|&key| product(key) / (d as f64).sqrt()).collect();
+            let most = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+            let sum: f64 = scores.iter().map(|score| (score - most).exp()).sum();
+            log_sum_exp.push(if keys.is_empty() { most } else { most + sum.ln() });
+            let weights = softmax(&scores);
+            o.extend((0..d).map(|e| {
+                keys.iter().zip(&weights).map(|(key, weight)| weight * v[key * d + e]).sum::<f64>()
+            }));
+        }
+        vec![("o", o), ("log_sum_exp", log_sum_exp)]
+    }
+
     /// Parts of a product by workers that have as many steps each: worker, segment, row and column of a tile.
     fn shares(&self) -> Vec<f64> {
         let [m, n, k, workers, segments] = ["M", "N", "K", "WORKERS", "SEGMENTS"].map(|name| self.size(name));
@@ -404,6 +430,9 @@ pub fn reference(kernel: &str, l: &ReadyLaunch<'_>) -> Option<Outputs> {
             let element = |at: usize| (0..of_l).map(|e| part(at / n, at % n, e)).sum();
             vec![("d", (0..m * n).map(element).collect())]
         }
+        "attention" => l.attention(1, None)[..1].to_vec(),
+        "attention_causal" => l.attention(1, Some(0)),
+        "attention_grouped" => l.attention(l.size("GROUP"), None)[..1].to_vec(),
         "conv2d" => l.conv(true, 1),
         "conv2d_nchw" => l.conv(false, 1),
         "conv2d_grouped" => l.conv(true, 4),

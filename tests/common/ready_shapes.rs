@@ -29,10 +29,15 @@ fn size(symbol: &str, number: usize, at: usize) -> Option<i64> {
 pub fn shape(entry: &KernelEntry, number: usize) -> (Vec<(&'static str, i64)>, Vec<&'static str>) {
     // Images of convolutions and rows that follow from others keep what they mean.
     let is_image = entry.symbols.iter().any(|symbol| symbol.name == "HO");
+    let is_attention = entry.symbols.iter().any(|symbol| symbol.name == "D");
     let given = |name: &str| {
         let at = entry.symbols.iter().position(|symbol| symbol.name == name)?;
         match name {
             "M" | "K" if is_image => None,
+            "B" | "H" | "KV" | "GROUP" if is_attention => {
+                let is_free = name != "H" || entry.symbols.iter().all(|symbol| symbol.name != "GROUP");
+                is_free.then_some(1 + (number + at) as i64 % 3)
+            }
             "N" if is_image => Some(1 + number as i64 % 3),
             _ => size(name, number, at),
         }

@@ -1,5 +1,6 @@
 //! The ready kernels, on every chip.
 
+mod attention;
 mod chips;
 mod convolutions;
 mod data_kernels;

@@ -6,7 +6,7 @@
 use groundswell::compile::{Verify, compile_uncached};
 use groundswell::prelude::*;
 use groundswell_testing::exact_case::{Case, of_numbers, tensor, zeros};
-use groundswell_testing::judged::verified;
+use groundswell_testing::judged::{assert_right, verified};
 
 /// An access that moves elements of `[M, N]` without arithmetic.
 fn moved(
@@ -551,4 +551,46 @@ fn reads_of_shared_memories_past_lds_are_reported_and_can_be_denied() {
     );
     let shared = compiled(false, options().deny(Deny::UnsharedReads)).expect("it goes through LDS");
     assert!(shared.report().unshared_reads.is_empty() && shared.report().lds_bytes > 0);
+}
+
+/// Values that the workgroup has in common are no reason to read past LDS: a page of each iteration, and an
+/// offset that is read before the loop.
+#[test]
+fn reads_at_places_that_the_workgroup_has_in_common_go_through_lds() {
+    let [m, n, k, pages, count, rows] = symbols(["M", "N", "K", "PAGES", "COUNT", "ROWS"]);
+    let kernel = Kernel::trace("paged", |w| {
+        w.distribute([workgroup(m, 64, 0), tile(k, 32), wave(m, 32)]);
+        w.mma_type(MatrixShape::M16x16);
+        let a = w.memory("a", [pages, m, 32u32.into()], Shared, F16);
+        let b = w.memory("b", [rows, k], Shared, F16);
+        let table = w.memory("table", [count], Global, I32);
+        let c = w.memory("c", [m, n], Global, F32);
+        let first = w.read_at(table, [0], []);
+        let zero = w.register([m, n], F32, 0.0);
+        let [sum] = w.iterate(k, [zero], |w, [sum]| {
+            let page = w.read_at(table, [w.iteration(k)], []);
+            let left = w.read_at(a, (page, m, k % 32), [m, k]);
+            let right = w.read_at(b, (Coordinate::from(first) + n, k), [n, k]);
+            [w.mma(left, right, sum)]
+        });
+        w.write(sum, c);
+    });
+    let kernel = kernel.expect("well-formed");
+    let sizes = [("M", 100), ("N", 32), ("K", 200), ("PAGES", 9), ("COUNT", 7), ("ROWS", 50)];
+    let value = |symbol: Symbol| sizes.iter().find(|size| size.0 == symbol.name()).map(|size| size.1);
+    for schedule in [Schedule::None, Schedule::Prefetch, Schedule::Modulo, Schedule::Automatic] {
+        for open in [&[][..], &["M", "K"]] {
+            for target in [Target::GFX942, Target::GFX950] {
+                let options = Options::new(target).schedule(schedule.clone()).deny(Deny::UnsharedReads);
+                let options =
+                    sizes.iter().fold(options, |options, &(name, size)| match open.contains(&name) {
+                        true => options.dynamic(name),
+                        false => options.set(name, size),
+                    });
+                let executable = verified(&kernel, &options);
+                assert!(executable.report().lds_bytes > 0);
+                assert_right(&kernel, &executable, &value, 3, format!("{schedule:?} {open:?} {target}"));
+            }
+        }
+    }
 }

@@ -305,6 +305,10 @@ impl KernelAssembler {
             let text = format!("memory `{name}` cannot be {dtype} in {} space", space.name());
             return Err(Diagnostic::invalid(text).help("memories are global or shared, and not i1"));
         }
+        if self.regions.len() > 1 {
+            let text = format!("memory `{name}` is declared inside a loop");
+            return Err(Diagnostic::invalid(text).help("declare the kernel's memories before its loops"));
+        }
         if let Some(packing) = dtype.packing() {
             self.units_of(name, shape, dtype, packing)?;
         }

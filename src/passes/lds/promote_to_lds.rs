@@ -5,8 +5,9 @@
 //! where the author's reads were: the loads overlap, and one barrier separates writes from reads. Two reads
 //! of one memory with the same layout share a buffer.
 //!
-//! Reads whose coordinates are made of values, and volatile ones, stay reads of global memory; the report
-//! says which, and [`Deny::UnsharedReads`](crate::passes::options::Deny) refuses them.
+//! Coordinates may be made of values without dimensions, which the workgroup has in common. Reads whose
+//! coordinates are made of others, and volatile ones, stay reads of global memory; the report says which, and
+//! [`Deny::UnsharedReads`](crate::passes::options::Deny) refuses them.
 
 use bevy_ecs::prelude::*;
 use smallvec::{SmallVec, smallvec};
@@ -16,10 +17,10 @@ use crate::ir::diagnostic::Diagnostic;
 use crate::ir::mapping::Mapping;
 use crate::ir::node::{Name, *};
 use crate::ir::node_map::NodeMap;
-use crate::ir::nodes::{self, Bug, NodeItem};
+use crate::ir::nodes::Bug;
 use crate::ir::reasons::UnsharedReason;
 use crate::ir::types::AddressSpace;
-use crate::ir::walk::{self, NodeList};
+use crate::ir::walk::NodeList;
 use crate::passes::PassResult;
 use crate::passes::facts::Unshared;
 use crate::passes::kernel_editor::KernelEditor;
@@ -41,33 +42,23 @@ pub(crate) fn promote_to_lds(world: &mut World) -> PassResult {
     Ok(())
 }
 
-/// Why a read of a shared memory stays one of global memory.
-fn why_global(read: &NodeItem, flags: Option<&MemoryAccessFlags>) -> Option<UnsharedReason> {
-    if flags.is_some_and(|flags| flags.volatile) {
-        return Some(UnsharedReason::Volatile);
+/// Why a read of a shared memory stays one of global memory. Loads come before what is computed `after` the
+/// first of them.
+fn why_global(
+    editor: &KernelEditor<'_>,
+    read: Entity,
+    values: &[Entity],
+    after: &[Entity],
+) -> Result<Option<UnsharedReason>, Bug> {
+    if editor.get::<MemoryAccessFlags>(read).is_some_and(|flags| flags.volatile) {
+        return Ok(Some(UnsharedReason::Volatile));
     }
-    (read.operands.0.len() > 1).then_some(UnsharedReason::Values)
-}
-
-/// The reads of shared memories, in a kernel as its author wrote it, that do not go through LDS, and why.
-pub(crate) fn unshared_reads(
-    world: &World,
-    root: Entity,
-) -> Result<SmallVec<[(Entity, UnsharedReason); 2]>, Bug> {
-    let mut found = SmallVec::new();
-    for read in walk::nodes(world, root) {
-        if nodes::op(world, read)? != Op::Read {
-            continue;
-        }
-        let node = nodes::node(world, read)?;
-        let memory = node.memory()?;
-        if is_shared(nodes::op(world, memory)?, world.get(memory))
-            && let Some(why) = why_global(&node, world.get(read))
-        {
-            found.push((read, why));
+    for &value in values {
+        if after.contains(&value) || !editor.dims(value)?.is_empty() {
+            return Ok(Some(UnsharedReason::Values));
         }
     }
-    Ok(found)
+    Ok(None)
 }
 
 /// True for a shared memory, which a buffer of the author is not.
@@ -87,10 +78,11 @@ fn shared_and_written(editor: &KernelEditor<'_>, write: Entity, memory: Entity) 
 /// Buffers of a region by the memory that they hold a tile of.
 type Buffers = NodeMap<SmallVec<[PromotedBuffer; 1]>>;
 
-/// A buffer, the layout of its readers, and the mapping by which it is loaded.
+/// A buffer, the layout of its readers, and the mapping by which it is loaded, with the values in it.
 struct PromotedBuffer {
     placement: Placement,
     mapping: Option<Mapping>,
+    values: SmallVec<[Entity; 2]>,
     flags: MemoryAccessFlags,
     node: Entity,
 }
@@ -100,11 +92,10 @@ fn promote_region(editor: &mut KernelEditor<'_>, region: Entity, buffers: &mut B
     let (mut loads, mut stores) = (NodeList::new(), NodeList::new());
     let mut first = None;
     for (at, &read) in body.iter().enumerate() {
-        let op = editor.op(read)?;
+        let (op, node) = (editor.op(read)?, editor.node(read)?);
         if !matches!(op, Op::Read | Op::Write) {
             continue;
         }
-        let node = editor.node(read)?;
         let memory = node.memory()?;
         if !is_shared(editor.op(memory)?, editor.get(memory)) {
             continue;
@@ -112,7 +103,10 @@ fn promote_region(editor: &mut KernelEditor<'_>, region: Entity, buffers: &mut B
         if op.is_write() {
             return Err(shared_and_written(editor, read, memory)?);
         }
-        if let Some(why) = why_global(&node, editor.get(read)) {
+        // All operands but the memory are values of coordinates.
+        let values: SmallVec<[Entity; 2]> =
+            node.operands.0.iter().copied().filter(|&o| o != memory).collect();
+        if let Some(why) = why_global(editor, read, &values, &body[first.unwrap_or(at)..])? {
             editor.attach(read, Unshared(why));
             continue;
         }
@@ -123,17 +117,16 @@ fn promote_region(editor: &mut KernelEditor<'_>, region: Entity, buffers: &mut B
         let is_mapped = mapping.is_some();
         let of_memory = buffers.get(memory).map(|buffers| &buffers[..]).unwrap_or_default();
         let is_same = |b: &&PromotedBuffer| {
-            b.placement == *placement && b.mapping.as_ref() == mapping && b.flags == flags
+            (&b.placement, b.mapping.as_ref(), &b.values, b.flags) == (placement, mapping, &values, flags)
         };
-        let shared = of_memory.iter().find(is_same).map(|b| b.node);
-        let buffer = match shared {
+        let buffer = match of_memory.iter().find(is_same).map(|b| b.node) {
             Some(buffer) => buffer,
             None => {
                 let (placement, mapping) = (placement.clone(), mapping.cloned());
-                let [node, load, store] = stage(editor, read, memory)?;
+                let [node, load, store] = stage(editor, read, memory, &values)?;
                 loads.push(load);
                 stores.push(store);
-                let buffer = PromotedBuffer { placement, mapping, flags, node };
+                let buffer = PromotedBuffer { placement, mapping, values, flags, node };
                 match buffers.get_mut(memory) {
                     Some(known) => known.push(buffer),
                     None => buffers.insert(memory, smallvec![buffer]),
@@ -141,7 +134,7 @@ fn promote_region(editor: &mut KernelEditor<'_>, region: Entity, buffers: &mut B
                 node
             }
         };
-        editor.set_operand(read, 0, buffer)?;
+        editor.turn_into(read, Op::Read, &[buffer]);
         editor.take::<MemoryAccessFlags>(read);
         if is_mapped {
             // The buffer has the dimensions of the value.
@@ -156,13 +149,19 @@ fn promote_region(editor: &mut KernelEditor<'_>, region: Entity, buffers: &mut B
 }
 
 /// The LDS buffer, the global read and the LDS write that feed a promoted read.
-fn stage(editor: &mut KernelEditor<'_>, read: Entity, memory: Entity) -> Result<[Entity; 3], Bug> {
+fn stage(
+    editor: &mut KernelEditor<'_>,
+    read: Entity,
+    memory: Entity,
+    values: &[Entity],
+) -> Result<[Entity; 3], Bug> {
     editor.model_on(read)?;
     // A tile of the value, which is the memory's own tile where no mapping says otherwise.
     let of = if editor.get::<Mapping>(read).is_some() { read } else { memory };
     let ty = editor.node(of)?.ty.clone();
     let buffer = editor.add_buffer(ty.clone());
-    let load = editor.make(Op::Read, &[memory], ty, ());
+    let operands: SmallVec<[Entity; 3]> = values.iter().copied().chain([memory]).collect();
+    let load = editor.make(Op::Read, &operands, ty, ());
     let store = editor.make(Op::Write, &[load, buffer], ValueType::unknown(), ());
     editor.copy::<Mapping>(read, load);
     editor.copy::<MemoryAccessFlags>(read, load);

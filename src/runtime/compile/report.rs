@@ -22,10 +22,9 @@ use crate::ir::reasons::MaskReason;
 use crate::passes::analysis::reduction_trees::reduction_trees;
 use crate::passes::facts::{
     Bounds, DirectLoads, Geometry, LayoutConversion, LdsBytes, LogicalBody, Remainder, ScheduledLoops,
-    SplitAccess, TransposingRead,
+    SplitAccess, TransposingRead, Unshared,
 };
 use crate::passes::layout::conversion_ways::ConversionWay;
-use crate::passes::lds::promote_to_lds::unshared_reads;
 use crate::passes::loops::expand::ExpandedCount;
 use crate::passes::schedule::apply::record::ScheduleRecord;
 use crate::passes::workspace::Workspace;
@@ -156,20 +155,35 @@ impl Compilation<'_> {
         Ok(out)
     }
 
-    /// Reads of shared memories that stay reads of global memory. The author's kernel says it, where passes
-    /// have not been.
+    /// Reads of shared memories that stay reads of global memory, in program order.
     fn unshared_reads(&self) -> Result<Vec<UnsharedReadReport>, Diagnostic> {
-        let (world, root) = (&self.kernel.world, self.kernel.root);
+        let (world, root) = (&self.workspace.world, self.workspace.root);
         let mut out = Vec::new();
-        for (read, why) in unshared_reads(world, root)? {
-            let why = why.text();
-            let node = nodes::node(world, read)?;
-            let location = self.location(node.origin.0);
-            let what = told_of(world.get::<Tag>(read), location.as_ref());
-            let memory = nodes::fact::<Name>(world, node.memory()?, "a memory without name")?.0.to_string();
-            out.push(UnsharedReadReport { what, memory, location, why });
+        if has_any::<Unshared>(world) {
+            let logical = nodes::fact::<LogicalBody>(world, root, "a kernel that was not expanded")?;
+            self.unshared_in(&logical.0, &mut out)?;
         }
         Ok(out)
+    }
+
+    fn unshared_in(&self, body: &[Entity], out: &mut Vec<UnsharedReadReport>) -> Result<(), Diagnostic> {
+        let world = &self.workspace.world;
+        for &read in body {
+            if let Some(inner) = world.get::<Body>(read) {
+                self.unshared_in(&inner.0, out)?;
+            }
+            let Some(Unshared(why)) = world.get::<Unshared>(read) else { continue };
+            let node = nodes::node(world, read)?;
+            let location = self.location(node.origin.0);
+            let what = self.told(read, location.as_ref());
+            let memory = nodes::fact::<Name>(world, node.memory()?, "a memory without name")?.0.to_string();
+            let report = UnsharedReadReport { what, memory, location, why: why.text() };
+            // The loop over the remainder has copies of what the loop before it has.
+            if !out.contains(&report) {
+                out.push(report);
+            }
+        }
+        Ok(())
     }
 
     /// Values that were brought to other layouts, in program order.

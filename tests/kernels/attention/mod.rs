@@ -1,0 +1,14 @@
+//! Attention against its definition in f64.
+//!
+//! - `definition`: what attention computes, as plain loops, and by how much a kernel may miss it
+//! - `trial`: a kernel that is interpreted and executed on numbers, and compared with the definition
+//! - the tests: `forward`, `variants`, `packed`, `quantised`, `refusals`, `page`
+
+mod definition;
+mod forward;
+mod packed;
+mod page;
+mod quantised;
+mod refusals;
+mod trial;
+mod variants;
