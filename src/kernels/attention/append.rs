@@ -9,19 +9,19 @@ use crate::prelude::*;
 /// Tokens of a workgroup.
 const TOKENS: i64 = 16;
 
-/// Appends new tokens to a paged cache: `k_cache[page, token] = k[b, i]`, and likewise for values, where token
-/// `i` of the last `NEW` ones of sequence `b` is key `n = lengths[b] - NEW + i`, `page` is
+/// Appends new tokens to a paged cache: `k_cache[page, token] = k[b, i]`, and likewise for values, where
+/// token `i` of the last `NEW` ones of sequence `b` is key `n = lengths[b] - NEW + i`, `page` is
 /// `page_table[b, n / PAGE]` and `token` is `n % PAGE`.
 ///
 /// - `k` and `v` are `[B, NEW, KV, D]`
 /// - `page_table` is `[B, MAX_PAGES]` and `lengths` `[B]` of i32: keys after the new ones have joined. Tokens
-///   that would come before the first key are left out, so sequences may have fewer than `NEW` new ones; those
-///   for which the table has no room, or no page, are left out, too
+///   that would come before the first key are left out, so sequences may have fewer than `NEW` new ones;
+///   those for which the table has no room, or no page, are left out, too
 /// - `k_scale` and `v_scale` stand here if the cache is narrow, as [`super::PagedDecode::cache`] has them
 /// - `k_cache` and `v_cache` are `[PAGES, PAGE, KV, D]`
 ///
-/// A narrow cache has the elements divided by their scale, rounded to nearest even; what is beyond its largest
-/// number becomes that. The reads are tagged `read_k` and `read_v`.
+/// A narrow cache has the elements divided by their scale, rounded to nearest even; what is beyond its
+/// largest number becomes that. The reads are tagged `read_k` and `read_v`.
 ///
 /// # Errors
 /// New tokens that are no f16 or bf16, or a cache that they are not multiplied with.

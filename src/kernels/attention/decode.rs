@@ -3,9 +3,11 @@
 use std::f64::consts::LOG2_E;
 use std::panic::Location as Caller;
 
-use super::combine::{self, Joining, LogSumExp};
+use super::combine::{self, LogSumExp, PartJoining};
 use super::over_cache::{CacheLoop, InPage};
-use super::paged::{CacheScale, Division, MOST_KEYS, PagedAxes, PagedHeads, TILE, check_page, check_scale};
+use super::paged::{
+    CacheScale, KeyDivision, MOST_KEYS, PagedAxes, PagedHeads, TILE, check_page, check_scale,
+};
 use super::partial::PartialMemories;
 use crate::kernels::asked::asked_at;
 use crate::prelude::*;
@@ -25,8 +27,8 @@ use crate::prelude::*;
 /// its log-sum-exp minus infinity. Scores and sums are f32; weights are rounded to the queries' dtype before
 /// they are multiplied with values.
 ///
-/// A workgroup has all queries that share a head of keys, `R = NEW * HQ / KV` of them, and one of `PARTS` parts
-/// of a sequence's keys, so that the device has work for all of its compute units. It leaves three f32
+/// A workgroup has all queries that share a head of keys, `R = NEW * HQ / KV` of them, and one of `PARTS`
+/// parts of a sequence's keys, so that the device has work for all of its compute units. It leaves three f32
 /// memories: `sums`, `[B, KV, PARTS, R, D]`, and `tops` and `weights`, `[B, KV, PARTS, R]`, which
 /// [`PagedDecode::combine`] joins. With [`PagedDecode::whole`] one workgroup has all keys and writes `out`
 /// itself. The loop is tagged `key_loop`, the operations `read_q`, `read_k`, `read_v`, `scores` and `values`.
@@ -56,7 +58,7 @@ pub struct PagedDecode {
     inputs: DType,
     cache: Option<DType>,
     scale: Option<f64>,
-    division: Division,
+    division: KeyDivision,
     log_sum_exp: Option<LogSumExp>,
     /// Where the kernel was asked for.
     caller: &'static Caller<'static>,
@@ -64,14 +66,15 @@ pub struct PagedDecode {
 
 /// Where the results of a workgroup go.
 #[derive(Copy, Clone, PartialEq, Eq)]
-enum Results {
+enum DecodeResults {
     /// Into memories for the combining kernel.
     Parts,
     /// Into the output.
     Output,
 }
 
-/// Waves that keep the memory of a compute unit busy, each with the keys and values of an iteration under way.
+/// Waves that keep the memory of a compute unit busy, each with the keys and values of an iteration under
+/// way.
 const WAVES_OF_UNIT: u64 = 8;
 
 /// The fewest keys for which a part's own results are little beside what it reads.
@@ -94,7 +97,7 @@ impl PagedDecode {
             inputs: Bf16,
             cache: None,
             scale: None,
-            division: Division::Even,
+            division: KeyDivision::Even,
             log_sum_exp: None,
             caller: Caller::caller(),
         }
@@ -126,30 +129,30 @@ impl PagedDecode {
         PagedDecode { scale: Some(scale), ..self }
     }
 
-    /// A part has `keys` keys, a multiple of 32, instead of an even share: then the bits of a result depend on
-    /// its own sequence alone, not on the batch and on how many parts there are. The last part has all keys
-    /// that are left, so `PARTS * keys` is to be at least the longest length. The combining kernel takes
+    /// A part has `keys` keys, a multiple of 32, instead of an even share: then the bits of a result depend
+    /// on its own sequence alone, not on the batch and on how many parts there are. The last part has all
+    /// keys that are left, so `PARTS * keys` is to be at least the longest length. The combining kernel takes
     /// `lengths`, too, after `weights`.
     #[must_use]
     pub fn deterministic(self, keys: u32) -> PagedDecode {
-        PagedDecode { division: Division::Keys(keys), ..self }
+        PagedDecode { division: KeyDivision::Keys(keys), ..self }
     }
 
-    /// Writes the natural logarithm of the sum of each query's powers to `log_sum_exp`, `[B, NEW, HQ]` of f32,
-    /// which comes last.
+    /// Writes the natural logarithm of the sum of each query's powers to `log_sum_exp`, `[B, NEW, HQ]` of
+    /// f32, which comes last.
     #[must_use]
     pub fn log_sum_exp(self) -> PagedDecode {
         PagedDecode { log_sum_exp: Some(LogSumExp), ..self }
     }
 
-    /// Parts that suit `sequences` sequences of at most `longest` keys on a device of so many compute units: so
-    /// many that each unit has the waves that keep its memory busy, with no part of fewer than 128 keys. With
-    /// a fixed number of keys in a part it is the number of these.
+    /// Parts that suit `sequences` sequences of at most `longest` keys on a device of so many compute units:
+    /// so many that each unit has the waves that keep its memory busy, with no part of fewer than 128 keys.
+    /// With a fixed number of keys in a part it is the number of these.
     #[must_use]
     pub fn parts(&self, sequences: u64, longest: u64, compute_units: u64) -> u32 {
         let parts = match self.division {
-            Division::Keys(keys) => longest.div_ceil(u64::from(keys.max(1))),
-            Division::Even => {
+            KeyDivision::Keys(keys) => longest.div_ceil(u64::from(keys.max(1))),
+            KeyDivision::Even => {
                 let heads = self.heads.map_or(1, |heads| u64::from(heads.kv_heads));
                 let whole = sequences.saturating_mul(heads).max(1);
                 let busy = compute_units.saturating_mul(WAVES_OF_UNIT).div_ceil(whole);
@@ -159,8 +162,8 @@ impl PagedDecode {
         parts.clamp(1, 1 << 15) as u32
     }
 
-    /// Options for the kernels that bind heads, pages and tiles, for `new` tokens of each sequence. `PARTS`, `B`,
-    /// `PAGES` and `MAX_PAGES` are to be set, or to be left open for the launch.
+    /// Options for the kernels that bind heads, pages and tiles, for `new` tokens of each sequence. `PARTS`,
+    /// `B`, `PAGES` and `MAX_PAGES` are to be set, or to be left open for the launch.
     pub fn options(&self, target: impl Into<TargetId>, new: u32) -> Options {
         let heads = self.heads.unwrap_or(PagedHeads { heads: 1, kv_heads: 1, dim: 128 });
         let options = heads.options(target, new, self.page, SetBy::Call(self.caller));
@@ -173,7 +176,7 @@ impl PagedDecode {
     /// Heads that are none or that do not divide into groups, dtypes that are not multiplied, a scale that is
     /// not positive, or a part of no whole iterations.
     pub fn kernel(&self) -> Result<Kernel, Diagnostic> {
-        asked_at(self.caller, self.check().and_then(|scales| self.trace(scales, Results::Parts)))
+        asked_at(self.caller, self.check().and_then(|scales| self.trace(scales, DecodeResults::Parts)))
     }
 
     /// The same in one part, as small launches are best: it writes the output itself. `PARTS` is 1.
@@ -181,7 +184,7 @@ impl PagedDecode {
     /// # Errors
     /// Those of [`PagedDecode::kernel`], and the log-sum-exp, which the combining kernel writes.
     pub fn whole(&self) -> Result<Kernel, Diagnostic> {
-        asked_at(self.caller, self.check().and_then(|scales| self.trace(scales, Results::Output)))
+        asked_at(self.caller, self.check().and_then(|scales| self.trace(scales, DecodeResults::Output)))
     }
 
     /// The kernel that joins the parts: of `sums`, `tops` and `weights`, into `out`.
@@ -189,7 +192,7 @@ impl PagedDecode {
     /// # Errors
     /// Those of [`PagedDecode::kernel`].
     pub fn combine(&self) -> Result<Kernel, Diagnostic> {
-        let joining = Joining {
+        let joining = PartJoining {
             division: self.division,
             output: self.inputs,
             log_sum_exp: self.log_sum_exp,
@@ -206,9 +209,9 @@ impl PagedDecode {
         CacheScale::of(self.cache.unwrap_or(self.inputs), self.inputs)
     }
 
-    fn trace(&self, scales: CacheScale, results: Results) -> Result<Kernel, Diagnostic> {
+    fn trace(&self, scales: CacheScale, results: DecodeResults) -> Result<Kernel, Diagnostic> {
         let axes @ PagedAxes { batch, kv, parts, rows, dim, keys, .. } = PagedAxes::new();
-        let name = if results == Results::Parts { "paged_decode" } else { "paged_decode_whole" };
+        let name = if results == DecodeResults::Parts { "paged_decode" } else { "paged_decode_whole" };
         Kernel::trace(name, |w| {
             distribute(w);
             let q = w.memory("q", [batch, axes.new, axes.heads, dim], Global, self.inputs);
@@ -241,8 +244,8 @@ impl PagedDecode {
                 all.sums *= v_scale;
             }
             match results {
-                Results::Parts => PartialMemories::new(w, dim).write(w, all),
-                Results::Output => {
+                DecodeResults::Parts => PartialMemories::new(w, dim).write(w, all),
+                DecodeResults::Output => {
                     let out = w.memory("out", [batch, axes.new, axes.heads, dim], Global, self.inputs);
                     w.write_at(all.mean(w).cast(self.inputs), out, axes.query());
                 }
@@ -251,8 +254,8 @@ impl PagedDecode {
     }
 }
 
-/// By what products of queries and keys are multiplied to become exponents of two: the scale that was given, or
-/// one over the root of the elements of a head.
+/// By what products of queries and keys are multiplied to become exponents of two: the scale that was given,
+/// or one over the root of the elements of a head.
 pub(super) fn exponent(w: &Tracer, scale: Option<f64>, heads: Option<PagedHeads>) -> Value {
     match scale.or(heads.map(|heads| 1.0 / f64::from(heads.dim).sqrt())) {
         Some(scale) => w.register([], F32, scale * LOG2_E),

@@ -5,23 +5,23 @@ use std::panic::Location as Caller;
 use super::decode::exponent;
 use super::over_cache::{CacheLoop, InPage};
 use super::paged::{CacheScale, MOST_KEYS, PagedAxes, PagedHeads, TILE, check_page, check_scale};
-use super::partial::Partial;
+use super::partial::PartialAttention;
 use crate::kernels::asked::asked_at;
 use crate::prelude::*;
 
-/// Builder of attention of new tokens to a paged prefix and to each other: prefill of sequences of which a cache
-/// has the beginning.
+/// Builder of attention of new tokens to a paged prefix and to each other: prefill of sequences of which a
+/// cache has the beginning.
 ///
-/// - `q` is `[B, NEW, HQ, D]`, and `k_new` and `v_new` are `[B, NEW, KV, D]`: the new tokens of each sequence,
-///   of which `new_lengths[b]` are there
+/// - `q` is `[B, NEW, HQ, D]`, and `k_new` and `v_new` are `[B, NEW, KV, D]`: the new tokens of each
+///   sequence, of which `new_lengths[b]` are there
 /// - `k` and `v` are `[PAGES, PAGE, KV, D]` caches, `page_table` is `[B, MAX_PAGES]` and `lengths` `[B]`, as
 ///   [`super::PagedDecode`] has them, but of the keys before the new ones alone
 /// - `new_lengths` is `[B]` of i32: what is below 0 or above `NEW` counts as that
 /// - `out` is `[B, NEW, HQ, D]`
 ///
-/// New token `i` sees the whole prefix, and the new tokens up to itself. What is behind the last new token of a
-/// sequence becomes zeros. Scores and sums are f32; weights are rounded to the inputs' dtype before they are
-/// multiplied with values.
+/// New token `i` sees the whole prefix, and the new tokens up to itself. What is behind the last new token of
+/// a sequence becomes zeros. Scores and sums are f32; weights are rounded to the inputs' dtype before they
+/// are multiplied with values.
 ///
 /// A workgroup has `BLOCK_R` of the `NEW * HQ / KV` queries that share a head of keys, of consecutive tokens,
 /// and takes no new keys behind these. The loops are tagged `key_loop` and `new_key_loop`.
@@ -50,8 +50,8 @@ pub struct PagedExtend {
 }
 
 impl PagedExtend {
-    /// Extending of bf16, with `heads` heads of queries for `kv_heads` heads of keys and values, of `head_dim`
-    /// elements each.
+    /// Extending of bf16, with `heads` heads of queries for `kv_heads` heads of keys and values, of
+    /// `head_dim` elements each.
     #[track_caller]
     pub fn new(heads: u32, kv_heads: u32, head_dim: u32) -> PagedExtend {
         PagedExtend { heads: Some(PagedHeads { heads, kv_heads, dim: head_dim }), ..PagedExtend::any_shape() }
@@ -81,8 +81,8 @@ impl PagedExtend {
         PagedExtend { scale: Some(scale), ..self }
     }
 
-    /// Options that bind heads, pages and tiles, for at most `new` new tokens of each sequence. `B`, `PAGES` and
-    /// `MAX_PAGES` are to be set, or to be left open for the launch.
+    /// Options that bind heads, pages and tiles, for at most `new` new tokens of each sequence. `B`, `PAGES`
+    /// and `MAX_PAGES` are to be set, or to be left open for the launch.
     pub fn options(&self, target: impl Into<TargetId>, new: u32) -> Options {
         let heads = self.heads.unwrap_or(PagedHeads { heads: 1, kv_heads: 1, dim: 128 });
         let options = heads.options(target, new, self.page, SetBy::Call(self.caller));
@@ -94,8 +94,8 @@ impl PagedExtend {
     /// The kernel.
     ///
     /// # Errors
-    /// Heads that are none or that do not divide into groups, dtypes that are not multiplied, or a scale that is
-    /// not positive.
+    /// Heads that are none or that do not divide into groups, dtypes that are not multiplied, or a scale that
+    /// is not positive.
     pub fn kernel(&self) -> Result<Kernel, Diagnostic> {
         asked_at(self.caller, self.check().and_then(|()| self.trace()))
     }
@@ -155,10 +155,10 @@ impl CacheLoop<'_> {
     fn with_new(
         &self,
         w: &Tracer,
-        prefix: Partial,
+        prefix: PartialAttention,
         news: [MemoryRef; 2],
         [token, new_length]: [Value; 2],
-    ) -> Partial {
+    ) -> PartialAttention {
         let PagedAxes { batch, new, kv, parts, rows, dim, group, .. } = self.axes;
         // No row of the workgroup sees more than its last one.
         let behind = (workgroup_id(0) + 1) * Symbol::new("BLOCK_R") - 1;
@@ -174,10 +174,10 @@ impl CacheLoop<'_> {
             let sees = key.less_equal(token) & key.less(new_length);
             let sees = sees.broadcast([batch, kv, parts, new, rows]);
             let scores = w.select(sees, scores, f64::NEG_INFINITY);
-            let now = Partial { top, weight, sums }.with(w, new, scores, value_rows, self.inputs);
+            let now = PartialAttention { top, weight, sums }.with(w, new, scores, value_rows, self.inputs);
             [now.top, now.weight, now.sums]
         });
-        Partial { top, weight, sums: sums.tag_loop("new_key_loop") }
+        PartialAttention { top, weight, sums: sums.tag_loop("new_key_loop") }
     }
 }
 

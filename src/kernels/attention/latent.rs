@@ -3,9 +3,9 @@
 use std::f64::consts::LOG2_E;
 use std::panic::Location as Caller;
 
-use super::combine::{self, Joining, LogSumExp};
+use super::combine::{self, LogSumExp, PartJoining};
 use super::over_cache::{CacheLoop, InPage};
-use super::paged::{Division, MOST_KEYS, PagedAxes, check_page, check_scale};
+use super::paged::{KeyDivision, MOST_KEYS, PagedAxes, check_page, check_scale};
 use super::partial::PartialMemories;
 use crate::kernels::asked::asked_at;
 use crate::prelude::*;
@@ -14,8 +14,8 @@ use crate::prelude::*;
 /// heads share, 512 latent ones and 64 rotated ones unless chosen otherwise, and its value the first `DV` of
 /// these.
 ///
-/// - `q` is `[B, NEW, HQ, D]`: queries of the last `NEW` tokens, which have been multiplied with the matrix that
-///   makes keys of latent rows
+/// - `q` is `[B, NEW, HQ, D]`: queries of the last `NEW` tokens, which have been multiplied with the matrix
+///   that makes keys of latent rows
 /// - `cache` is `[PAGES, PAGE, KV, D]` with `KV` = 1
 /// - `page_table`, `lengths`: as [`super::PagedDecode`] has them
 /// - `out` is `[B, NEW, HQ, DV]`
@@ -34,7 +34,8 @@ use crate::prelude::*;
 /// let options = options.dynamic("PAGES").dynamic("MAX_PAGES");
 /// let products = decode.kernel()?.compile(&options)?;
 /// let combined = decode.combine()?.compile(&options)?;
-/// assert_eq!(products.parameters().len(), 7 + 2); // q, cache, page_table, lengths, the parts; PAGES, MAX_PAGES
+/// // q, cache, page_table, lengths, sums, tops, weights; PAGES, MAX_PAGES
+/// assert_eq!(products.parameters().len(), 7 + 2);
 /// assert_eq!(combined.parameters().len(), 4); // the parts, out
 /// # Ok::<(), Diagnostic>(())
 /// ```
@@ -48,7 +49,7 @@ pub struct LatentDecode {
     page: Option<u32>,
     inputs: DType,
     scale: Option<f64>,
-    division: Division,
+    division: KeyDivision,
     log_sum_exp: Option<LogSumExp>,
     /// Where the kernel was asked for.
     caller: &'static Caller<'static>,
@@ -77,7 +78,7 @@ impl LatentDecode {
             page: None,
             inputs: Bf16,
             scale: None,
-            division: Division::Even,
+            division: KeyDivision::Even,
             log_sum_exp: None,
             caller: Caller::caller(),
         }
@@ -111,7 +112,7 @@ impl LatentDecode {
     /// As [`super::PagedDecode::deterministic`].
     #[must_use]
     pub fn deterministic(self, keys: u32) -> LatentDecode {
-        LatentDecode { division: Division::Keys(keys), ..self }
+        LatentDecode { division: KeyDivision::Keys(keys), ..self }
     }
 
     /// As [`super::PagedDecode::log_sum_exp`].
@@ -120,14 +121,14 @@ impl LatentDecode {
         LatentDecode { log_sum_exp: Some(LogSumExp), ..self }
     }
 
-    /// Parts that suit `sequences` sequences of at most `longest` keys on a device of so many compute units, of
-    /// which each has four waves: as many workgroups as fill the device once, with no part of fewer than 64
-    /// keys. With a fixed number of keys in a part it is the number of these.
+    /// Parts that suit `sequences` sequences of at most `longest` keys on a device of so many compute units,
+    /// of which each has four waves: as many workgroups as fill the device once, with no part of fewer than
+    /// 64 keys. With a fixed number of keys in a part it is the number of these.
     #[must_use]
     pub fn parts(&self, sequences: u64, longest: u64, compute_units: u64) -> u32 {
         let parts = match self.division {
-            Division::Keys(keys) => longest.div_ceil(u64::from(keys.max(1))),
-            Division::Even => {
+            KeyDivision::Keys(keys) => longest.div_ceil(u64::from(keys.max(1))),
+            KeyDivision::Even => {
                 let rows = i64::from(self.heads.unwrap_or(1)).max(1);
                 let waves = rows.unsigned_abs().div_ceil(WAVE_ROWS.unsigned_abs());
                 let whole = sequences.saturating_mul(waves).max(1);
@@ -137,8 +138,8 @@ impl LatentDecode {
         parts.clamp(1, 1 << 15) as u32
     }
 
-    /// Options for both kernels that bind heads, pages and tiles, for `new` tokens of each sequence. `PARTS`, `B`,
-    /// `PAGES` and `MAX_PAGES` are to be set, or to be left open for the launch.
+    /// Options for both kernels that bind heads, pages and tiles, for `new` tokens of each sequence. `PARTS`,
+    /// `B`, `PAGES` and `MAX_PAGES` are to be set, or to be left open for the launch.
     pub fn options(&self, target: impl Into<TargetId>, new: u32) -> Options {
         let heads = self.heads.unwrap_or(1);
         let (rows, row) = (new.saturating_mul(heads), self.latent.saturating_add(self.rotated));
@@ -155,8 +156,8 @@ impl LatentDecode {
     /// The kernel that leaves its results in parts.
     ///
     /// # Errors
-    /// No heads, rows without latent elements or too large ones, dtypes that are not multiplied, a scale that is
-    /// not positive, or a part of no whole iterations.
+    /// No heads, rows without latent elements or too large ones, dtypes that are not multiplied, a scale that
+    /// is not positive, or a part of no whole iterations.
     pub fn kernel(&self) -> Result<Kernel, Diagnostic> {
         asked_at(self.caller, self.check().and_then(|()| self.trace()))
     }
@@ -166,7 +167,7 @@ impl LatentDecode {
     /// # Errors
     /// Those of [`LatentDecode::kernel`].
     pub fn combine(&self) -> Result<Kernel, Diagnostic> {
-        let joining = Joining {
+        let joining = PartJoining {
             division: self.division,
             output: self.inputs,
             log_sum_exp: self.log_sum_exp,

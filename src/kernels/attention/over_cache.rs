@@ -1,7 +1,7 @@
 //! The loop over keys that lie in the pages of a cache.
 
 use super::paged::PagedAxes;
-use super::partial::Partial;
+use super::partial::PartialAttention;
 use crate::prelude::*;
 
 /// Where a key is in the cache: its page, and its place there.
@@ -33,11 +33,11 @@ impl CacheLoop<'_> {
     }
 
     /// What rows have seen after the loop, which is tagged `key_loop`.
-    pub(super) fn run(&self, w: &Tracer) -> Partial {
+    pub(super) fn run(&self, w: &Tracer) -> PartialAttention {
         let PagedAxes { batch, kv, parts, rows, keys, page, value_dim, .. } = self.axes;
         w.set_symbol("FIRST", self.iterations[0]);
         w.set_symbol("COUNT", self.iterations[1]);
-        let start = Partial::start(w, [batch, kv, parts, rows], [batch, kv, parts, value_dim, rows]);
+        let start = PartialAttention::start(w, [batch, kv, parts, rows], [batch, kv, parts, value_dim, rows]);
         let [top, weight, sums] = w.iterate(keys, [start.top, start.weight, start.sums], |w, before| {
             let [top, weight, sums] = before;
             let key = w.self_index(keys);
@@ -51,9 +51,9 @@ impl CacheLoop<'_> {
             let sees = key.broadcast([keys, rows]).less(self.seen);
             let sees = sees.broadcast([batch, kv, parts, keys, rows]);
             let scores = w.select(sees, scores, f64::NEG_INFINITY);
-            let now = Partial { top, weight, sums }.with(w, keys, scores, value_rows, self.inputs);
+            let now = PartialAttention { top, weight, sums }.with(w, keys, scores, value_rows, self.inputs);
             [now.top, now.weight, now.sums]
         });
-        Partial { top, weight, sums: sums.tag_loop("key_loop") }
+        PartialAttention { top, weight, sums: sums.tag_loop("key_loop") }
     }
 }

@@ -2,10 +2,10 @@
 //! cache, how the keys of a sequence are divided into parts, and what a cache of narrow numbers is scaled by.
 //!
 //! A cache of keys (or values) is `[PAGES, PAGE, KV, D]`: pages of `PAGE` tokens with `KV` heads of `D`
-//! elements. Key `n` of sequence `b` is token `n % PAGE` of page `page_table[b, n / PAGE]`, where `page_table`
-//! is `[B, MAX_PAGES]` of i32; the sequence has `lengths[b]` keys, `[B]` of i32. A length is at least 0 and at
-//! most what the table has room for: others count as the nearest of these. A number that is no page is read as
-//! zeros, and not written; with `Options::bounds_check` it is an error of the launch.
+//! elements. Key `n` of sequence `b` is token `n % PAGE` of page `page_table[b, n / PAGE]`, where
+//! `page_table` is `[B, MAX_PAGES]` of i32; the sequence has `lengths[b]` keys, `[B]` of i32. A length is at
+//! least 0 and at most what the table has room for: others count as the nearest of these. A number that is no
+//! page is read as zeros, and not written; with `Options::bounds_check` it is an error of the launch.
 
 use crate::prelude::*;
 
@@ -31,7 +31,6 @@ pub(super) struct PagedAxes {
     /// Elements of a value: those of a key, unless values are a part of the keys.
     pub(super) value_dim: Symbol,
     pub(super) keys: Symbol,
-    pub(super) pages: Symbol,
     pub(super) page: Symbol,
     pub(super) max_pages: Symbol,
     pub(super) parts: Symbol,
@@ -40,23 +39,9 @@ pub(super) struct PagedAxes {
 impl PagedAxes {
     pub(super) fn new() -> PagedAxes {
         let [batch, new, heads, kv, rows, group] = symbols(["B", "NEW", "HQ", "KV", "R", "GROUP"]);
-        let [dim, keys, pages, page, max_pages] = symbols(["D", "KEYS", "PAGES", "PAGE", "MAX_PAGES"]);
+        let [dim, keys, page, max_pages] = symbols(["D", "KEYS", "PAGE", "MAX_PAGES"]);
         let parts = Symbol::new("PARTS");
-        PagedAxes {
-            batch,
-            new,
-            heads,
-            kv,
-            rows,
-            group,
-            dim,
-            value_dim: dim,
-            keys,
-            pages,
-            page,
-            max_pages,
-            parts,
-        }
+        PagedAxes { batch, new, heads, kv, rows, group, dim, value_dim: dim, keys, page, max_pages, parts }
     }
 
     /// Those of a cache of latent rows, whose first `DV` elements are the values.
@@ -66,7 +51,7 @@ impl PagedAxes {
 
     /// A cache of keys or values.
     pub(super) fn cache(self, w: &Tracer, name: &str, dtype: DType) -> MemoryRef {
-        w.memory(name, [self.pages, self.page, self.kv, self.dim], Global, dtype)
+        w.memory(name, [Symbol::new("PAGES"), self.page, self.kv, self.dim], Global, dtype)
     }
 
     /// The table of pages and the lengths of sequences.
@@ -146,8 +131,8 @@ impl PagedHeads {
     }
 }
 
-/// Rows of a workgroup and of a wave for so many rows: a wave has as few as the matrix instruction, or twice as
-/// many, and what belongs to one head of keys stays together, so that these are read once.
+/// Rows of a workgroup and of a wave for so many rows: a wave has as few as the matrix instruction, or twice
+/// as many, and what belongs to one head of keys stays together, so that these are read once.
 pub(in crate::kernels) fn row_tile(rows: i64) -> [i64; 2] {
     let wave = if rows > 16 { 32 } else { 16 };
     [rows.clamp(wave, 256).unsigned_abs().next_power_of_two().cast_signed(), wave]
@@ -217,18 +202,18 @@ impl CacheScale {
 
 /// How the keys of a sequence are divided among workgroups.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(super) enum Division {
+pub(super) enum KeyDivision {
     /// Into `PARTS` parts of as many keys each.
     Even,
     /// Into parts of so many keys, of which there are at most `PARTS`.
     Keys(u32),
 }
 
-impl Division {
+impl KeyDivision {
     /// Fails unless parts are whole iterations.
     pub(super) fn check(self) -> Result<(), Diagnostic> {
         match self {
-            Division::Keys(keys) if keys == 0 || i64::from(keys) % TILE != 0 => {
+            KeyDivision::Keys(keys) if keys == 0 || i64::from(keys) % TILE != 0 => {
                 Err(Diagnostic::invalid(format!("{keys} keys are no part of whole iterations"))
                     .help(format!("use a multiple of {TILE}, such as 256")))
             }
@@ -236,14 +221,15 @@ impl Division {
         }
     }
 
-    /// The first iteration of part number `part` of a sequence of so many keys, and their number, which is not
-    /// positive where the part has no keys. The last part has all that is left. An iteration has `tile` keys.
+    /// The first iteration of part number `part` of a sequence of so many keys, and their number, which is
+    /// not positive where the part has no keys. The last part has all that is left. An iteration has `tile`
+    /// keys.
     pub(super) fn iterations(self, w: &Tracer, length: Value, part: Value, tile: i64) -> [Value; 2] {
         let parts = Symbol::new("PARTS");
         let all = w.apply_expr((Coordinate::from(length) + (tile - 1)) / tile);
         let each = match self {
-            Division::Even => w.apply_expr((Coordinate::from(all) + (parts - 1)) / parts),
-            Division::Keys(keys) => w.register([], I32, f64::from(keys) / tile as f64),
+            KeyDivision::Even => w.apply_expr((Coordinate::from(all) + (parts - 1)) / parts),
+            KeyDivision::Keys(keys) => w.register([], I32, f64::from(keys) / tile as f64),
         };
         let first = part * each;
         let left = all - first;

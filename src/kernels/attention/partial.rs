@@ -7,7 +7,7 @@ use crate::prelude::*;
 
 /// What a row has seen so far. The weight of a key is two to the power of what its score exceeds `top` by.
 #[derive(Copy, Clone)]
-pub(super) struct Partial {
+pub(super) struct PartialAttention {
     /// The greatest score.
     pub(super) top: Value,
     /// The sum of the weights.
@@ -16,16 +16,16 @@ pub(super) struct Partial {
     pub(super) sums: Value,
 }
 
-impl Partial {
-    /// Of no keys. The maximum is the lowest finite number and not minus infinity, so that what scores of minus
-    /// infinity exceed it by is minus infinity, too, and their weight zero. `dims` are those of a row, with
-    /// which a row of values is `sums`.
+impl PartialAttention {
+    /// Of no keys. The maximum is the lowest finite number and not minus infinity, so that what scores of
+    /// minus infinity exceed it by is minus infinity, too, and their weight zero. `dims` are those of a row,
+    /// with which a row of values is `sums`.
     pub(super) fn start<const N: usize, const M: usize>(
         w: &Tracer,
         dims: [Symbol; N],
         sums: [Symbol; M],
-    ) -> Partial {
-        Partial {
+    ) -> PartialAttention {
+        PartialAttention {
             top: w.register(dims, F32, f64::from(f32::MIN)),
             weight: w.register(dims, F32, 0.0),
             sums: w.register(sums, F32, 0.0),
@@ -40,11 +40,11 @@ impl Partial {
         scores: Value,
         values: Value,
         inputs: DType,
-    ) -> Partial {
+    ) -> PartialAttention {
         let top = self.top.maximum(scores.max(keys));
         let weights = (scores - top).exp2();
         let factor = (self.top - top).exp2();
-        Partial {
+        PartialAttention {
             top,
             weight: self.weight * factor + weights.sum(keys),
             sums: w.mma(values, weights.cast(inputs), self.sums * factor).tag("values"),
@@ -52,11 +52,11 @@ impl Partial {
     }
 
     /// With the parts along `parts`.
-    pub(super) fn joined(self, parts: Symbol, other: Partial) -> Partial {
+    pub(super) fn joined(self, parts: Symbol, other: PartialAttention) -> PartialAttention {
         let top = self.top.maximum(other.top.max(parts));
         let factors = (other.top - top).exp2();
         let factor = (self.top - top).exp2();
-        Partial {
+        PartialAttention {
             top,
             weight: self.weight * factor + (other.weight * factors).sum(parts),
             sums: self.sums * factor + (other.sums * factors).sum(parts),
@@ -92,7 +92,7 @@ impl PartialMemories {
         }
     }
 
-    pub(super) fn write(self, w: &Tracer, partial: Partial) {
+    pub(super) fn write(self, w: &Tracer, partial: PartialAttention) {
         w.write(partial.sums, self.sums);
         w.write(partial.top, self.tops);
         w.write(partial.weight, self.weights);

@@ -11,8 +11,8 @@ use super::element_layouts::{LayoutNodes, MAX_ACCESS_BYTES, element_layout, fold
 use super::layout_spread::{ACCUMULATOR, Spread, Wanted};
 use super::mma_layouts::MmaSource;
 use super::store_columns::{
-    AccessedMemories, FactorOrder, ProductUses, StoredProducts, factor_order, held_in_rows, ordered_dims,
-    side_by_side,
+    AccessedMemories, FactorOrder, ProductUses, StoredProducts, cast_from, factor_order, held_in_rows,
+    ordered_dims, side_by_side,
 };
 use crate::ir::diagnostic::{Diagnostic, Kind};
 use crate::ir::kernel::{DimTable, Locations};
@@ -137,6 +137,12 @@ impl LayoutSources<'_, '_, '_> {
                 sums.insert(at, SummedLayout { layout: own, mma, columns, rows });
             }
             spread.products.insert(node, wanted);
+            for (at, together) in [source.rows, source.columns].into_iter().enumerate() {
+                if together > 1 && self.order_in_memory(&source, operands, at)? == FactorOrder::TurnedInLanes
+                {
+                    spread.turned.push(cast_from(operands.at(at)?, self.nodes)?);
+                }
+            }
             spread.run()?;
         }
         spread.of_matrix = spread.layouts.len();
@@ -213,8 +219,12 @@ impl LayoutSources<'_, '_, '_> {
         let order = factor_order(operands.at(at)?, dims, self.nodes, self.accessed, self.geometry)?;
         let bits = source.mma.inputs()[at].bits();
         let target = self.settings.0.target();
-        let turned = order == FactorOrder::Turned && target.transposing_read(bits).is_some();
-        Ok(if turned { FactorOrder::TurnedByReads } else { order })
+        Ok(match order {
+            FactorOrder::Turned if target.transposing_read(bits).is_some() => FactorOrder::TurnedByReads,
+            // Lanes that multiply one by one hold so many rows already.
+            FactorOrder::TurnedInLanes if source.mma.is_of_lanes() => FactorOrder::Straight,
+            order => order,
+        })
     }
 
     /// Reductions and scans spread what they fold so that the order of sums is that of the source.
@@ -353,11 +363,8 @@ impl LayoutSources<'_, '_, '_> {
     /// # Errors
     /// A layout that is too large.
     pub(super) fn read_in_rows(&self, spread: &mut Spread<'_, '_, '_>) -> PassResult {
-        for &node in &self.kinds.accesses {
+        for node in std::mem::take(&mut spread.turned) {
             let (op, _, ty, _) = self.nodes.get(node)?;
-            if !op.loads() {
-                continue;
-            }
             let Some(found) = spread.found[node] else { continue };
             let Some(inner) = side_by_side(node, self.nodes, self.accessed, self.geometry) else {
                 continue;

@@ -18,8 +18,8 @@
 //! neighbouring columns, which such reads give: in a loop that counts more than how the result is stored.
 //!
 //! One that is read without LDS and lies across (`[K, M]` of a left factor) gains most: with `r` rows side by
-//! side a lane reads `r` elements at a time in place of one, and neighbouring lanes the elements beside these;
-//! registers of several reads then make the instruction's factors, two elements by a `v_perm_b32`.
+//! side a lane reads `r` elements at a time in place of one, and neighbouring lanes the elements beside
+//! these; registers of several reads then make the instruction's factors, two elements by a `v_perm_b32`.
 
 use bevy_ecs::prelude::*;
 use smallvec::{SmallVec, smallvec};
@@ -301,7 +301,7 @@ pub(super) fn factor_order(
 }
 
 /// What a value is cast from, or itself.
-fn cast_from(mut value: Entity, nodes: &LayoutNodes) -> Result<Entity, Diagnostic> {
+pub(super) fn cast_from(mut value: Entity, nodes: &LayoutNodes) -> Result<Entity, Diagnostic> {
     loop {
         let (op, operands, ..) = nodes.get(value)?;
         match (op.layout_rule(), &operands.0[..]) {

@@ -145,7 +145,8 @@ impl From<Tensor> for Argument {
 /// Sizes by name.
 pub type Sizes<'a> = &'a [(&'static str, i64)];
 
-/// What the memories hold after a launch on a simulated device; with a seed in check mode, which finds nothing.
+/// What the memories hold after a launch on a simulated device; with a seed in check mode, which finds
+/// nothing.
 pub fn launched(
     title: &str,
     executable: &Executable,

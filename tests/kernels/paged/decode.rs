@@ -71,7 +71,8 @@ impl Inputs {
         Inputs { pages, q, k, v }
     }
 
-    /// What query `token` of sequence `b` gets at a head; elements of the caches count `k_scale` and `v_scale`.
+    /// What query `token` of sequence `b` gets at a head; elements of the caches count `k_scale` and
+    /// `v_scale`.
     fn expected(&self, shape: &Shape, [b, token, head]: [usize; 3], scales: [&[f64]; 2]) -> Expected {
         let [heads, kv, dim] = shape.heads.map(|size| size as usize);
         let of_keys = head / (heads / kv);
@@ -337,4 +338,37 @@ fn the_number_of_parts_follows_from_the_work() {
     assert_eq!(decode.parts(1000, 4096, 304), 1);
     assert_eq!(decode.parts(0, 0, 0), 1);
     assert_eq!(decode.deterministic(256).parts(64, 4096, 304), 16);
+}
+
+/// Every lane reads as much of a row as an instruction brings, also of values, which lie across: no element
+/// alone.
+#[test]
+fn caches_are_read_in_whole_rows() {
+    for (cache, wide) in
+        [(F16, "buffer_load_dwordx4"), (Bf16, "buffer_load_dwordx4"), (I8, "buffer_load_dwordx2")]
+    {
+        let inputs = if cache == I8 { F16 } else { cache };
+        for target in [Target::GFX90A, Target::GFX942, Target::GFX950] {
+            let run = Run { target, inputs, cache, ..USUAL };
+            let shape = &shapes()[2];
+            let decode = run.decode(shape);
+            for kernel in [decode.kernel(), decode.whole()] {
+                let sizes = [("PARTS", 1), ("B", 64), ("PAGES", 5000), ("MAX_PAGES", 80)];
+                let options = decode.options(target, 1);
+                let options = sizes.iter().fold(options, |options, &(name, size)| options.set(name, size));
+                let executable = verified(&kernel.expect("a kernel"), &options.deny(Deny::SplitAccesses));
+                let listing = executable.assembly().expect("a listing");
+                let count = |prefix: &str| {
+                    listing.lines().filter(|line| line.trim_start().starts_with(prefix)).count()
+                };
+                // 32 keys of 128 elements for 64 lanes: keys and values.
+                assert!(count(wide) >= 16, "{cache} on {target}: {} wide loads", count(wide));
+                let narrow =
+                    ["buffer_load_ushort", "buffer_load_ubyte", "buffer_load_sbyte", "buffer_load_short"];
+                for narrow in narrow {
+                    assert_eq!(count(narrow), 0, "{cache} on {target}: {narrow}");
+                }
+            }
+        }
+    }
 }

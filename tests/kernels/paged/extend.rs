@@ -8,8 +8,8 @@ use groundswell_testing::judged::verified;
 
 use super::cases::{Argument, Numbers, Pages, assert_near, attention, bound, launched};
 
-/// Heads of queries and keys, elements of a head; the most new tokens; tokens of a page; for each sequence its
-/// prefix and its new tokens.
+/// Heads of queries and keys, elements of a head; the most new tokens; tokens of a page; for each sequence
+/// its prefix and its new tokens.
 type Shape = ([usize; 3], usize, usize, &'static [[usize; 2]]);
 
 const SHAPES: [Shape; 20] = [

@@ -1,5 +1,5 @@
-//! Attention over paged caches: decoding in parts and whole, latent decoding, extending, and appending, judged
-//! by f64 computations that are written here from what attention means.
+//! Attention over paged caches: decoding in parts and whole, latent decoding, extending, and appending,
+//! judged by f64 computations that are written here from what attention means.
 
 mod append;
 mod cases;

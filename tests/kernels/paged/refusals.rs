@@ -1,5 +1,6 @@
 //! What cannot be made is a diagnostic with the way out, at the line that asked for it.
 
+use groundswell::diagnostic::Kind;
 use groundswell::kernels::{LatentDecode, PagedDecode, PagedExtend, paged_append};
 use groundswell::prelude::*;
 
@@ -83,4 +84,22 @@ fn pages_that_are_not_there_are_zeros_or_faults() {
         assert!(fault.to_string().contains(&format!("{page}")), "{fault}");
     }
     assert_eq!(ran(&options.bounds_check(), 0).expect("a page"), [f16::ONE; 16]);
+}
+
+/// 32-bit offsets do not reach a cache of 2 GiB: it is refused when that is known, and never read wrongly.
+#[test]
+fn caches_beyond_the_reach_of_offsets_are_refused() {
+    let decode = PagedDecode::new(8, 8, 128).page(64);
+    let options = decode.options(Target::GFX942, 1).set("PARTS", 1).set("B", 1).set("MAX_PAGES", 4);
+    // A page has 128 KiB, and elements are counted from the first byte to the last.
+    let [within, beyond] = [16_383, 16_385];
+    decode.kernel().expect("a kernel").compile(&options.clone().set("PAGES", within)).expect("it fits");
+    let known = decode.kernel().expect("a kernel").compile(&options.clone().set("PAGES", beyond));
+    let open = decode.kernel().expect("a kernel").compile(&options.dynamic("PAGES")).expect("it is open");
+    let launched = open.grid(&|symbol| (symbol == Symbol::new("PAGES")).then_some(beyond));
+    open.grid(&|symbol| (symbol == Symbol::new("PAGES")).then_some(within)).expect("it fits");
+    for fault in [known.expect_err("too large"), launched.expect_err("too large")] {
+        assert_eq!(fault.kind, Kind::Limit, "{fault}");
+        assert!(fault.to_string().contains("2 GiB"), "{fault}");
+    }
 }
