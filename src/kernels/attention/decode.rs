@@ -41,7 +41,7 @@ use crate::prelude::*;
 /// // 8 heads of queries for each of 8 heads of keys, pages of 64 tokens.
 /// let decode = PagedDecode::new(64, 8, 128).page(64);
 /// let parts = decode.parts(64, 4096, 304);
-/// assert_eq!(parts, 5);
+/// assert_eq!(parts, 8);
 /// let options = decode.options(Target::GFX942, 1).set("PARTS", parts);
 /// let options = ["B", "PAGES", "MAX_PAGES"].iter().fold(options, |options, &name| options.dynamic(name));
 /// let products = decode.kernel()?.compile(&options)?;
@@ -74,8 +74,8 @@ enum DecodeResults {
 }
 
 /// Waves that keep the memory of a compute unit busy, each with the keys and values of an iteration under
-/// way.
-const WAVES_OF_UNIT: u64 = 8;
+/// way: as many as have their registers at a time.
+const WAVES_OF_UNIT: u64 = 12;
 
 /// The fewest keys for which a part's own results are little beside what it reads.
 const FEWEST_KEYS: u64 = 128;

@@ -55,6 +55,9 @@ pub struct LatentDecode {
     caller: &'static Caller<'static>,
 }
 
+/// The fewest keys of a part: one sequence of 8192 keys then has work for 256 compute units.
+const FEWEST_KEYS: u64 = 32;
+
 /// Rows of a wave: its sums of values take half of the registers.
 const WAVE_ROWS: i64 = 16;
 
@@ -123,7 +126,7 @@ impl LatentDecode {
 
     /// Parts that suit `sequences` sequences of at most `longest` keys on a device of so many compute units,
     /// of which each has four waves: as many workgroups as fill the device once, with no part of fewer than
-    /// 64 keys. With a fixed number of keys in a part it is the number of these.
+    /// 32 keys. With a fixed number of keys in a part it is the number of these.
     #[must_use]
     pub fn parts(&self, sequences: u64, longest: u64, compute_units: u64) -> u32 {
         let parts = match self.division {
@@ -132,7 +135,7 @@ impl LatentDecode {
                 let rows = i64::from(self.heads.unwrap_or(1)).max(1);
                 let waves = rows.unsigned_abs().div_ceil(WAVE_ROWS.unsigned_abs());
                 let whole = sequences.saturating_mul(waves).max(1);
-                (compute_units.saturating_mul(4) / whole).min(longest.div_ceil(64))
+                (compute_units.saturating_mul(4) / whole).min(longest.div_ceil(FEWEST_KEYS))
             }
         };
         parts.clamp(1, 1 << 15) as u32

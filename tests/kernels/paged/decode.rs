@@ -333,8 +333,8 @@ fn the_number_of_parts_follows_from_the_work() {
     // One sequence of few keys is not divided, one of many keys into parts of 128.
     assert_eq!(decode.parts(1, 21, 304), 1);
     assert_eq!(decode.parts(1, 8192, 304), 64);
-    // So many that there are eight waves for each compute unit, and no more.
-    assert_eq!(decode.parts(64, 4096, 304), 5);
+    // So many that there are twelve waves for each compute unit, and no more.
+    assert_eq!(decode.parts(64, 4096, 304), 8);
     assert_eq!(decode.parts(1000, 4096, 304), 1);
     assert_eq!(decode.parts(0, 0, 0), 1);
     assert_eq!(decode.deterministic(256).parts(64, 4096, 304), 16);

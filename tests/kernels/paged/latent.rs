@@ -115,3 +115,12 @@ fn check_mode_finds_nothing_in_any_order() {
         judge(run, SHAPES[9]);
     }
 }
+
+#[test]
+fn one_sequence_keeps_most_compute_units_busy() {
+    let decode = LatentDecode::new(32);
+    assert_eq!(decode.parts(1, 8192, 304), 256);
+    assert_eq!(decode.parts(1, 21, 304), 1);
+    assert_eq!(decode.parts(128, 16384, 304), 4);
+    assert_eq!(decode.deterministic(256).parts(1, 8192, 304), 32);
+}
