@@ -184,7 +184,7 @@ impl LatentDecode {
         if self.heads == Some(0) {
             return Err(Diagnostic::invalid("latent attention has no heads").help("use at least one head"));
         }
-        let is_row = |elements: u32, most: u32| elements % 64 == 0 && elements <= most;
+        let is_row = |elements: u32, most: u32| elements.is_multiple_of(64) && elements <= most;
         if self.latent == 0 || !is_row(self.latent, 512) || !is_row(self.rotated, 64) {
             let text =
                 format!("rows of {} + {} elements are not kept in registers", self.latent, self.rotated);

@@ -219,12 +219,12 @@ impl LayoutSources<'_, '_, '_> {
         let order = factor_order(operands.at(at)?, dims, self.nodes, self.accessed, self.geometry)?;
         let bits = source.mma.inputs()[at].bits();
         let target = self.settings.0.target();
-        Ok(match order {
-            FactorOrder::Turned if target.transposing_read(bits).is_some() => FactorOrder::TurnedByReads,
+        if order == FactorOrder::TurnedInLanes && source.mma.is_of_lanes() {
             // Lanes that multiply one by one hold so many rows already.
-            FactorOrder::TurnedInLanes if source.mma.is_of_lanes() => FactorOrder::Straight,
-            order => order,
-        })
+            return Ok(FactorOrder::Straight);
+        }
+        let turned = order == FactorOrder::Turned && target.transposing_read(bits).is_some();
+        Ok(if turned { FactorOrder::TurnedByReads } else { order })
     }
 
     /// Reductions and scans spread what they fold so that the order of sums is that of the source.

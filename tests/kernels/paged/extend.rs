@@ -64,7 +64,7 @@ fn judge((heads, new, page, sequences): Shape, target: Target, inputs: DType, nu
     let arguments: Vec<Argument> = tensors.iter().cloned().map(Argument::from).collect();
     let seed = number.is_multiple_of(4).then_some(number as u64);
     let found = launched(&title, &executable, &arguments, &open, seed).pop().expect("written");
-    if number % 3 == 0 {
+    if number.is_multiple_of(3) {
         let sizes = pages.sizes();
         let value = |symbol: Symbol| {
             let own = sizes.iter().find(|size| size.0 == symbol.name()).map(|size| size.1);
