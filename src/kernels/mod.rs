@@ -21,6 +21,9 @@
 //! - [`block_scaled_gemm`]: products of narrow floats with a scale for each block
 //! - [`block_float_gemm`]: products of OCP's MX formats: 4-, 6- and 8-bit floats with a scale for each 32
 //! - [`arrange_scales`]: their scales in the order in which products take them
+//! - [`PagedDecode`], [`LatentDecode`]: attention of new tokens over keys and values that lie in pages
+//! - [`PagedExtend`]: of many new tokens, over these and over each other
+//! - [`paged_append`](paged_append()): new keys and values into these pages
 //! - [`topk`](topk()): the largest elements of each row
 //! - [`sort`](sort()): the elements of each row in order
 //! - [`list`]: the same as a table, by name, with default symbols: what the program offers
@@ -71,7 +74,10 @@ use std::panic::Location as Caller;
 use crate::prelude::*;
 use asked::asked_at;
 
-pub use attention::{Attention, AttentionLayout, AttentionScales, AttentionTile, BiasShape, Diagonal};
+pub use attention::{
+    Attention, AttentionLayout, AttentionScales, AttentionTile, BiasShape, Diagonal, LatentDecode,
+    PagedDecode, PagedExtend, paged_append,
+};
 pub use block_float::{ScaleOrder, arrange_scales, block_float_gemm};
 pub use block_scaled::block_scaled_gemm;
 pub use chained_gemm::chained_gemm;

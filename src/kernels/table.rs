@@ -5,11 +5,11 @@ use std::panic::Location as Caller;
 use super::gemm::base;
 use super::table_symbols::*;
 use super::{
-    Attention, Conv2d, Elementwise, Form, Gemm, ImageLayout, Norm, OperandShape, Rope, RopePairs, ScaleOrder,
-    SortOrder, Waves, arrange_scales, block_float_gemm, block_scaled_gemm, chained_gemm, column_sum, copy,
-    copy_strided, cumsum, cumsum_exclusive, gather, grouped_gemm, histogram, log_softmax, permute,
-    row_argmax, row_max, row_sum, scatter_add, softmax, sort, split_k, split_k_atomic, stream_k, topk,
-    transpose,
+    Attention, Conv2d, Elementwise, Form, Gemm, ImageLayout, LatentDecode, Norm, OperandShape, PagedDecode,
+    PagedExtend, Rope, RopePairs, ScaleOrder, SortOrder, Waves, arrange_scales, block_float_gemm,
+    block_scaled_gemm, chained_gemm, column_sum, copy, copy_strided, cumsum, cumsum_exclusive, gather,
+    grouped_gemm, histogram, log_softmax, paged_append, permute, row_argmax, row_max, row_sum, scatter_add,
+    softmax, sort, split_k, split_k_atomic, stream_k, topk, transpose,
 };
 use crate::prelude::*;
 
@@ -635,6 +635,51 @@ const ALL: &[KernelEntry] = &[
         waves: None,
         derived: ATTENTION_GROUPED_DERIVED,
         make: Make::Attention(Attention::grouped),
+    },
+    KernelEntry {
+        name: "paged_decode",
+        description: "attention of new tokens over keys in pages, in parts: sums, maxima and weights",
+        symbols: PAGED_DECODE,
+        dtype: F16,
+        waves: None,
+        derived: PAGED_DECODE_DERIVED,
+        make: Make::Kernel(|dtype, _, _| PagedDecode::any_shape().inputs(dtype).kernel()),
+    },
+    KernelEntry {
+        name: "paged_decode_combine",
+        description: "the parts of paged_decode joined, and the log-sum-exp",
+        symbols: PAGED_DECODE_COMBINE,
+        dtype: F16,
+        waves: None,
+        derived: &[PAGED_DECODE_DERIVED[0], PAGED_DECODE_DERIVED[1]],
+        make: Make::Kernel(|dtype, _, _| PagedDecode::any_shape().inputs(dtype).log_sum_exp().combine()),
+    },
+    KernelEntry {
+        name: "paged_append",
+        description: "new keys and values into the pages of a cache",
+        symbols: PAGED_APPEND,
+        dtype: F16,
+        waves: None,
+        derived: &[],
+        make: Make::Kernel(|dtype, _, _| paged_append(dtype, dtype)),
+    },
+    KernelEntry {
+        name: "latent_decode",
+        description: "paged_decode of heads that share rows of keys, whose beginnings are the values (MLA)",
+        symbols: LATENT_DECODE,
+        dtype: F16,
+        waves: None,
+        derived: LATENT_DECODE_DERIVED,
+        make: Make::Kernel(|dtype, _, _| LatentDecode::any_shape().inputs(dtype).kernel()),
+    },
+    KernelEntry {
+        name: "paged_extend",
+        description: "attention of new tokens over keys in pages and over each other",
+        symbols: PAGED_EXTEND,
+        dtype: F16,
+        waves: None,
+        derived: PAGED_DECODE_DERIVED,
+        make: Make::Kernel(|dtype, _, _| PagedExtend::any_shape().inputs(dtype).kernel()),
     },
     KernelEntry {
         name: "conv2d",

@@ -1,6 +1,7 @@
 //! The symbols of the ready kernels with their defaults.
 
 use super::RowTile;
+use super::attention::{latent_rows, row_tile, wave_dim};
 use super::split_k::part_of;
 
 /// A symbol of a ready kernel and its default value.
@@ -415,3 +416,91 @@ pub(super) const ATTENTION_GROUPED: &[SymbolDefault] = symbol_defaults! {
 
 pub(super) const ATTENTION_GROUPED_DERIVED: &[Derived] =
     &[("H", |of| of("KV").saturating_mul(of("GROUP"))), ATTENTION_TILE[0], ATTENTION_TILE[1]];
+
+pub(super) const PAGED_DECODE: &[SymbolDefault] = symbol_defaults! {
+    B = 2 "sequences",
+    NEW = 1 "new tokens of each sequence",
+    KV = 2 "heads of keys and values",
+    GROUP = 8 "heads of queries for each of them",
+    HQ = 16 "heads of queries; KV * GROUP",
+    R = 8 "queries that share a head of keys; NEW * GROUP",
+    D = 64 "elements of a head",
+    PAGES = 128 "pages of the cache",
+    PAGE = 32 "tokens of a page",
+    MAX_PAGES = 24 "pages of a sequence at most",
+    PARTS = 2 "parts of the keys of a sequence",
+    KEYS = 268435456 "more keys than a sequence has",
+    BLOCK_R = 16 "queries per workgroup; follows from R",
+    WAVE_R = 16 "queries per wave; follows from R",
+    WAVE_D = 64 "elements of a head per wave; follows from D",
+};
+
+pub(super) const PAGED_DECODE_DERIVED: &[Derived] = &[
+    ("HQ", |of| of("KV").saturating_mul(of("GROUP"))),
+    ("R", |of| of("NEW").saturating_mul(of("GROUP"))),
+    ("BLOCK_R", |of| row_tile(of("R"))[0]),
+    ("WAVE_R", |of| row_tile(of("R"))[1]),
+    ("WAVE_D", |of| wave_dim(of("D"))),
+];
+
+pub(super) const PAGED_DECODE_COMBINE: &[SymbolDefault] = symbol_defaults! {
+    B = 2 "sequences",
+    NEW = 1 "new tokens of each sequence",
+    KV = 2 "heads of keys and values",
+    GROUP = 8 "heads of queries for each of them",
+    HQ = 16 "heads of queries; KV * GROUP",
+    R = 8 "queries that share a head of keys; NEW * GROUP",
+    D = 64 "elements of a head",
+    PARTS = 2 "parts of the keys of a sequence",
+};
+
+pub(super) const PAGED_APPEND: &[SymbolDefault] = symbol_defaults! {
+    B = 2 "sequences",
+    NEW = 5 "new tokens of each sequence",
+    KV = 2 "heads of keys and values",
+    D = 128 "elements of a head",
+    PAGES = 64 "pages of the cache",
+    PAGE = 16 "tokens of a page",
+    MAX_PAGES = 12 "pages of a sequence at most",
+};
+
+pub(super) const LATENT_DECODE: &[SymbolDefault] = symbol_defaults! {
+    B = 2 "sequences",
+    NEW = 1 "new tokens of each sequence",
+    KV = 1 "heads of keys",
+    HQ = 16 "heads of queries",
+    GROUP = 16 "heads of queries for each row of the cache; HQ",
+    R = 16 "queries of a sequence; NEW * HQ",
+    D = 192 "elements of a row of the cache",
+    DV = 128 "elements of a value: the first ones of a row",
+    PAGES = 64 "pages of the cache",
+    PAGE = 32 "tokens of a page",
+    MAX_PAGES = 12 "pages of a sequence at most",
+    PARTS = 2 "parts of the keys of a sequence",
+    KEYS = 268435456 "more keys than a sequence has",
+    BLOCK_R = 16 "queries per workgroup; follows from R",
+};
+
+pub(super) const LATENT_DECODE_DERIVED: &[Derived] = &[
+    ("GROUP", |of| of("HQ")),
+    ("R", |of| of("NEW").saturating_mul(of("HQ"))),
+    ("BLOCK_R", |of| latent_rows(of("R"))),
+];
+
+pub(super) const PAGED_EXTEND: &[SymbolDefault] = symbol_defaults! {
+    B = 2 "sequences",
+    NEW = 40 "the most new tokens of a sequence",
+    KV = 2 "heads of keys and values",
+    GROUP = 4 "heads of queries for each of them",
+    HQ = 8 "heads of queries; KV * GROUP",
+    R = 160 "queries that share a head of keys; NEW * GROUP",
+    D = 64 "elements of a head",
+    PAGES = 128 "pages of the cache",
+    PAGE = 32 "tokens of a page",
+    MAX_PAGES = 24 "pages of a sequence at most",
+    PARTS = 1 "parts of the keys of a sequence: one",
+    KEYS = 268435456 "more keys than a sequence has",
+    BLOCK_R = 256 "queries per workgroup; follows from R",
+    WAVE_R = 32 "queries per wave; follows from R",
+    WAVE_D = 64 "elements of a head per wave; follows from D",
+};

@@ -1,6 +1,8 @@
 //! What each ready kernel computes, as plain loops in f64 that know nothing of the kernels' sources: the
 //! contents of its outputs, by name.
 
+mod paged;
+
 use std::collections::BTreeMap;
 
 use groundswell::prelude::*;
@@ -26,6 +28,13 @@ pub fn argument(name: &str, dtype: DType, shape: &[usize], sizes: &[(&'static st
         _ if dtype == F8E8M0 => Box::new(|at| [0.5, 1.0, 2.0, 4.0][(at + at / 4) % 4]),
         "scale" | "row_scale" | "a_scale" | "b_scale" => Box::new(|at| [0.5, 1.0, 2.0, -4.0][at % 4]),
         "positions" => Box::new(|at| (at * 3) as f64),
+        // Each page once.
+        "page_table" => Box::new(move |at| ((at as i64 * 29) % size("PAGES")) as f64),
+        "lengths" => {
+            Box::new(move |at| ((at as i64 * 67 + 40) % (size("MAX_PAGES") * size("PAGE") + 1)) as f64)
+        }
+        "new_lengths" => Box::new(move |at| ((at as i64 * 67 + 40) % (size("NEW") + 1)) as f64),
+        "weights" => Box::new(|at| (at % 3 + 1) as f64),
         _ => Box::new(number),
     };
     made(dtype, shape, of)
@@ -437,6 +446,11 @@ pub fn reference(kernel: &str, l: &ReadyLaunch<'_>) -> Option<Outputs> {
         "conv2d_nchw" => l.conv(false, 1),
         "conv2d_grouped" => l.conv(true, 4),
         "depthwise_conv2d" => l.depthwise(),
+        "paged_decode" => l.parts(["k", "v"], l.size("D"), 32),
+        "latent_decode" => l.parts(["cache", "cache"], l.size("DV"), 16),
+        "paged_decode_combine" => l.joined_parts(),
+        "paged_extend" => l.extended(),
+        "paged_append" => l.appended(),
         _ => return None,
     })
 }

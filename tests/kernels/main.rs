@@ -6,5 +6,6 @@ mod convolutions;
 mod data_kernels;
 mod generic;
 mod kernel_sweep;
+mod paged;
 mod ready_kernels;
 mod row_kernels;

@@ -185,7 +185,7 @@ fn run_on(case: &Case, target: &str) -> String {
         let before = body.clone();
         match pass {
             "interleave" => {
-                interleave(&mut body, target, DeviceModel::nearest(chip));
+                interleave(&mut body, &[], (target, DeviceModel::nearest(chip)));
                 no_faults(name, check_order(&before, &body), &body);
             }
             "allocate" => {

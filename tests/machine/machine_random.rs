@@ -277,7 +277,7 @@ fn random_loops_are_interleaved_without_a_change_of_meaning() {
         let target = targets[seed as usize % targets.len()];
         let before = loop_with_products(rng, target.arch);
         let mut after = before.clone();
-        interleave(&mut after, target.arch, DeviceModel::nearest(target));
+        interleave(&mut after, &[], (target.arch, DeviceModel::nearest(target)));
         assert_no(seed, check_order(&before, &after), &after);
         changed += u64::from(text::print(&before) != text::print(&after));
     }

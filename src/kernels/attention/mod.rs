@@ -14,15 +14,34 @@
 //! - `places`: where a score is
 //! - `tiles`: tile, waves and matrix instruction that suit a head and a chip
 //!
+//! Over a cache whose keys and values lie in pages:
+//!
+//! - `paged`: heads, the table of pages, how keys are divided, scales of narrow caches
+//! - `over_cache`: the loop over keys in pages
+//! - `partial`: the softmax of a part of the keys
+//! - `decode`: a few new queries over all keys of a sequence, in parts
+//! - `latent`: the same where all heads share the rows of the cache
+//! - `combine`: joins the parts
+//! - `extend`: many new queries over keys in pages and over each other
+//! - `append`: new keys and values into the cache
+//!
 //! All are made of the public language: what is fast about them is the compiler's doing, and a variant that
 //! an author writes is compiled in the same way.
 
+mod append;
 mod builder;
 mod checks;
 mod choices;
+mod combine;
+mod decode;
+mod extend;
 mod forward;
 mod head_parts;
 mod heads;
+mod latent;
+mod over_cache;
+mod paged;
+mod partial;
 mod places;
 mod rotary;
 mod running;
@@ -33,6 +52,13 @@ mod sequences;
 mod tensors;
 mod tiles;
 
+pub(in crate::kernels) use latent::latent_rows;
+pub(in crate::kernels) use paged::{row_tile, wave_dim};
+
+pub use append::paged_append;
 pub use choices::{Attention, AttentionLayout, AttentionScales};
+pub use decode::PagedDecode;
+pub use extend::PagedExtend;
+pub use latent::LatentDecode;
 pub use score_steps::{BiasShape, Diagonal};
 pub use tiles::AttentionTile;

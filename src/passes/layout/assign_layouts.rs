@@ -56,6 +56,7 @@ pub(crate) fn assign_layouts(
     sources.give_writes(&mut spread)?;
     sources.give_unused_reads(&mut spread)?;
     sources.store_in_rows(&mut spread, &stored)?;
+    sources.read_in_rows(&mut spread)?;
     sources.widen_accesses(&mut spread)?;
     spread.settle(&order, &bodies)?;
     let demands = spread.demands(&order, &bodies, &yields)?;

@@ -136,7 +136,7 @@ impl ChainedProduct<'_, '_, '_> {
         // Reads that turn what they read are as wide for any run that they give.
         Ok(match self.order(factor)? {
             FactorOrder::TurnedByReads => 0.0,
-            FactorOrder::Straight | FactorOrder::Turned => {
+            FactorOrder::Straight | FactorOrder::Turned | FactorOrder::TurnedInLanes => {
                 costs.lds_reads(layout, self.source.roles.k[factor].innermost(), each)
             }
         })

@@ -11,8 +11,8 @@ use super::element_layouts::{LayoutNodes, MAX_ACCESS_BYTES, element_layout, fold
 use super::layout_spread::{ACCUMULATOR, Spread, Wanted};
 use super::mma_layouts::MmaSource;
 use super::store_columns::{
-    AccessedMemories, FactorOrder, ProductUses, StoredProducts, factor_order, ordered_dims,
-    stored_side_by_side,
+    AccessedMemories, FactorOrder, ProductUses, StoredProducts, cast_from, factor_order, held_in_rows,
+    ordered_dims, side_by_side,
 };
 use crate::ir::diagnostic::{Diagnostic, Kind};
 use crate::ir::kernel::{DimTable, Locations};
@@ -97,7 +97,7 @@ impl LayoutSources<'_, '_, '_> {
         if self.kinds.products.is_empty() {
             return Ok(StoredProducts::default());
         }
-        let inner = |write| stored_side_by_side(write, self.nodes, self.accessed, self.geometry);
+        let inner = |write| side_by_side(write, self.nodes, self.accessed, self.geometry);
         self.uses.stored(&self.kinds.accesses, self.kinds.products.iter().chain(&self.kinds.folds), inner)
     }
 
@@ -137,6 +137,12 @@ impl LayoutSources<'_, '_, '_> {
                 sums.insert(at, SummedLayout { layout: own, mma, columns, rows });
             }
             spread.products.insert(node, wanted);
+            for (at, together) in [source.rows, source.columns].into_iter().enumerate() {
+                if together > 1 && self.order_in_memory(&source, operands, at)? == FactorOrder::TurnedInLanes
+                {
+                    spread.turned.push(cast_from(operands.at(at)?, self.nodes)?);
+                }
+            }
             spread.run()?;
         }
         spread.of_matrix = spread.layouts.len();
@@ -208,10 +214,15 @@ impl LayoutSources<'_, '_, '_> {
         operands: &Operands,
         at: usize,
     ) -> Result<FactorOrder, Diagnostic> {
-        let k = source.roles.k[at].innermost();
-        let order = factor_order(operands.at(at)?, k, self.nodes, self.accessed)?;
+        let row = [source.roles.m, source.roles.n][at];
+        let dims = [row, source.roles.k[at].innermost()];
+        let order = factor_order(operands.at(at)?, dims, self.nodes, self.accessed, self.geometry)?;
         let bits = source.mma.inputs()[at].bits();
         let target = self.settings.0.target();
+        if order == FactorOrder::TurnedInLanes && source.mma.is_of_lanes() {
+            // Lanes that multiply one by one hold so many rows already.
+            return Ok(FactorOrder::Straight);
+        }
         let turned = order == FactorOrder::Turned && target.transposing_read(bits).is_some();
         Ok(if turned { FactorOrder::TurnedByReads } else { order })
     }
@@ -342,6 +353,28 @@ impl LayoutSources<'_, '_, '_> {
                 if spread.found[node].is_some() {
                     spread.found[node] = Some(spread.projected(rows, node)?);
                 }
+            }
+        }
+        Ok(())
+    }
+
+    /// What a lane reads of several rows it reads along them where that pays, and turns it in its registers.
+    ///
+    /// # Errors
+    /// A layout that is too large.
+    pub(super) fn read_in_rows(&self, spread: &mut Spread<'_, '_, '_>) -> PassResult {
+        for node in std::mem::take(&mut spread.turned) {
+            let (op, _, ty, _) = self.nodes.get(node)?;
+            let Some(found) = spread.found[node] else { continue };
+            let Some(inner) = side_by_side(node, self.nodes, self.accessed, self.geometry) else {
+                continue;
+            };
+            let used = spread.layout(found);
+            let Some(rows) = held_in_rows(used, inner)? else { continue };
+            let bytes = ty.dtype.map_or(4, DType::bytes);
+            let clocks = |layout: &Layout| access_clocks(self.costs.device, *op, layout, inner, bytes);
+            if clocks(&rows) + self.costs.best_way(&rows, used, ty).cost.clk < clocks(used) {
+                spread.found[node] = Some(spread.wanted(rows));
             }
         }
         Ok(())

@@ -85,6 +85,8 @@ pub(super) struct Spread<'a, 'w, 's> {
     /// on how large these are.
     pub(super) folds: NodeMap<Wanted>,
     pub(super) found: Side<Option<Wanted>>,
+    /// Reads of factors that lanes turn in their registers.
+    pub(super) turned: SmallVec<[Entity; 2]>,
     queue: VecDeque<Entity>,
 }
 
@@ -106,6 +108,7 @@ impl<'a, 'w, 's> Spread<'a, 'w, 's> {
             products: NodeMap::default(),
             folds: NodeMap::default(),
             found: Side::of(order, None),
+            turned: SmallVec::new(),
             queue: VecDeque::new(),
         })
     }

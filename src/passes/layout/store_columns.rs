@@ -16,6 +16,10 @@
 //! rows share a phase of the swizzle, so that one register addresses all of the elements. This goes for the
 //! columns of the right factor and for the rows of the left one. Where reads of LDS turn tiles, lanes keep to
 //! neighbouring columns, which such reads give: in a loop that counts more than how the result is stored.
+//!
+//! One that is read without LDS and lies across (`[K, M]` of a left factor) gains most: with `r` rows side by
+//! side a lane reads `r` elements at a time in place of one, and neighbouring lanes the elements beside
+//! these; registers of several reads then make the instruction's factors, two elements by a `v_perm_b32`.
 
 use bevy_ecs::prelude::*;
 use smallvec::{SmallVec, smallvec};
@@ -58,6 +62,20 @@ pub(super) enum FactorOrder {
     Turned,
     /// The same, but the chip's reads of LDS turn tiles, of lanes that take neighbouring columns and rows.
     TurnedByReads,
+    /// Elements of its other dimension are, and it does not go through LDS: a lane reads a part of several
+    /// rows of the memory, and turns it in its registers.
+    TurnedInLanes,
+}
+
+impl FactorOrder {
+    /// Whether so many rows or columns of the factor side by side in a lane help to turn it.
+    fn gains_by(self, together: u32) -> bool {
+        match self {
+            FactorOrder::Straight | FactorOrder::TurnedByReads => false,
+            FactorOrder::Turned => together >= FEWEST_TURNED,
+            FactorOrder::TurnedInLanes => together > 1,
+        }
+    }
 }
 
 /// Products whose results are written to memory, and those writes.
@@ -203,7 +221,7 @@ impl StoredProducts {
             return 1;
         }
         let most = (MAX_ACCESS_BYTES / bytes).min(1 << tiles.trailing_zeros());
-        if right == FactorOrder::Turned && most >= FEWEST_TURNED {
+        if right.gains_by(most) {
             return most;
         }
         let clocks = |columns: u32| {
@@ -221,9 +239,7 @@ impl StoredProducts {
     /// The same of rows, for the loads of a left factor with elements of `bytes`.
     pub(super) fn rows(&self, product: Entity, tiles: u32, left: FactorOrder, bytes: u32) -> u32 {
         let most = (MAX_ACCESS_BYTES / bytes).min(1 << tiles.trailing_zeros());
-        let gains =
-            left == FactorOrder::Turned && most >= FEWEST_TURNED && self.rearranged(product).is_some();
-        if gains { most } else { 1 }
+        if left.gains_by(most) && self.rearranged(product).is_some() { most } else { 1 }
     }
 
     /// Of a product whose columns and rows may change places: the dimension whose elements lie side by side,
@@ -234,18 +250,22 @@ impl StoredProducts {
 }
 
 impl StoredResult {
-    /// The layout in which a result leaves that is made in `layout`: the same elements in each lane, those of
-    /// a row in consecutive registers. Nothing if a lane holds no consecutive ones.
+    /// The layout in which a result leaves that is made in `layout`.
     pub(super) fn in_rows(&self, layout: &Layout) -> Result<Option<Layout>, Diagnostic> {
-        let beside =
-            |mode: &Mode| mode.source == Source::Replica && mode.dim == Some(self.inner) && mode.stride == 1;
-        let Some(columns) = layout.modes().iter().find(|mode| beside(mode)) else { return Ok(None) };
-        let moved = |mode: &Mode, source: Source| Mode { source, ..*mode };
-        let registers = layout.of_source(Source::Register).map(|mode| moved(mode, Source::Replica));
-        let others = layout.modes().iter().filter(|mode| mode.source != Source::Register && !beside(mode));
-        let modes = [moved(columns, Source::Register)].into_iter().chain(registers).chain(others.copied());
-        Layout::new(modes).map(Some).map_err(too_large)
+        held_in_rows(layout, self.inner)
     }
+}
+
+/// The same elements in each lane as in `layout`, those along `inner` in consecutive registers. Nothing if a
+/// lane holds no consecutive ones in its replicas.
+pub(super) fn held_in_rows(layout: &Layout, inner: Dim) -> Result<Option<Layout>, Diagnostic> {
+    let beside = |mode: &Mode| mode.source == Source::Replica && mode.dim == Some(inner) && mode.stride == 1;
+    let Some(columns) = layout.modes().iter().find(|mode| beside(mode)) else { return Ok(None) };
+    let moved = |mode: &Mode, source: Source| Mode { source, ..*mode };
+    let registers = layout.of_source(Source::Register).map(|mode| moved(mode, Source::Replica));
+    let others = layout.modes().iter().filter(|mode| mode.source != Source::Register && !beside(mode));
+    let modes = [moved(columns, Source::Register)].into_iter().chain(registers).chain(others.copied());
+    Layout::new(modes).map(Some).map_err(too_large)
 }
 
 /// Of accesses their coordinates, of memories their space and strides.
@@ -255,44 +275,59 @@ pub(super) type AccessedMemories<'w, 's> = Query<
     (Option<&'static Mapping>, Option<&'static Space>, Option<&'static Strides>, Has<TurnedUnits>),
 >;
 
-/// How a factor that is summed over `k` lies in its memory.
+/// How a factor with the dimensions `row` and `k`, which is summed over, lies in its memory.
 pub(super) fn factor_order(
     factor: Entity,
-    k: Dim,
+    [row, k]: [Dim; 2],
     nodes: &LayoutNodes,
     accessed: &AccessedMemories,
+    geometry: &Geometry,
 ) -> Result<FactorOrder, Diagnostic> {
+    let factor = cast_from(factor, nodes)?;
     let (op, operands, ..) = nodes.get(factor)?;
     let (mapping, .., turns_units) = accessed.get(factor)?;
-    if !op.loads() || mapping.is_some() {
+    if !op.loads() {
         return Ok(FactorOrder::Straight);
     }
     let memory = operands.last()?;
     let shared = accessed.get(memory)?.1.is_some_and(|space| space.0 == AddressSpace::Shared);
+    if !shared || operands.0.len() > 1 {
+        let turned = !turns_units && side_by_side(factor, nodes, accessed, geometry) == Some(row);
+        return Ok(if turned { FactorOrder::TurnedInLanes } else { FactorOrder::Straight });
+    }
     // Words of units are innermost in both.
-    let turned = shared && (turns_units || nodes.get(memory)?.2.dims.last() != Some(&k));
+    let turned = mapping.is_none() && (turns_units || nodes.get(memory)?.2.dims.last() != Some(&k));
     Ok(if turned { FactorOrder::Turned } else { FactorOrder::Straight })
 }
 
-/// The dimension along which the elements of what is written to a global memory lie side by side.
-pub(super) fn stored_side_by_side(
-    write: Entity,
+/// What a value is cast from, or itself.
+pub(super) fn cast_from(mut value: Entity, nodes: &LayoutNodes) -> Result<Entity, Diagnostic> {
+    loop {
+        let (op, operands, ..) = nodes.get(value)?;
+        match (op.layout_rule(), &operands.0[..]) {
+            (LayoutRule::WithOperands, &[of]) => value = of,
+            _ => return Ok(value),
+        }
+    }
+}
+
+/// The dimension along which elements that are read of a global memory or written to it lie side by side.
+pub(super) fn side_by_side(
+    access: Entity,
     nodes: &LayoutNodes,
     accessed: &AccessedMemories,
     geometry: &Geometry,
 ) -> Option<Dim> {
-    let operands = nodes.get(write).ok()?.1;
-    let (value, memory) = (operands.at(0).ok()?, operands.last().ok()?);
-    if *nodes.get(memory).ok()?.0 != Op::Memory {
+    let (op, operands, ty, _) = nodes.get(access).ok()?;
+    let memory = operands.last().ok()?;
+    let (of_memory, _, memory_type, _) = nodes.get(memory).ok()?;
+    if *of_memory != Op::Memory {
         return None;
     }
-    match accessed.get(write).ok()?.0 {
-        None => nodes.get(memory).ok()?.2.dims.last().copied(),
-        Some(mapping) => {
-            let strides = accessed.get(memory).ok()?.2;
-            ordered_dims(mapping, strides, &nodes.get(value).ok()?.2.dims, geometry)?.last().copied()
-        }
-    }
+    let Some(mapping) = accessed.get(access).ok()?.0 else { return memory_type.dims.last().copied() };
+    let inner = in_memory_order(mapping, accessed.get(memory).ok()?.2).last()?.as_symbol()?;
+    let value = if op.loads() { ty } else { nodes.get(operands.at(0).ok()?).ok()?.2 };
+    value.dims.iter().copied().find(|&dim| geometry.dim(dim).symbol == inner)
 }
 
 /// The dimensions of a mapped value in the order in which they lie in the memory, as far as the mapping says:

@@ -43,8 +43,12 @@ impl ValueLayer<'_> {
                 let moved = Inst::new(Opcode::VMovB32, &[to, from]).imm(back.to_imm());
                 self.emitter.push(moved.modifiers(Modifiers::new().dpp()));
             }
-            // Bits 4:0 of the offset are an AND mask, 14:10 an XOR mask (CDNA3 ISA guide, `DS_SWIZZLE_B32`).
-            LaneMove::Swizzle { and, xor } => self.moved_by_swizzle(to, from, 1, xor << 10 | and),
+            // Bits 4:0 of the offset are an AND mask, 9:5 an OR mask, 14:10 an XOR mask (CDNA3 ISA guide,
+            // `DS_SWIZZLE_B32`). Bits of the lane number that are not kept are set by OR, as LLVM's assembler
+            // does for the text of such an offset.
+            LaneMove::Swizzle { and, xor } => {
+                self.moved_by_swizzle(to, from, 1, (xor & and) << 10 | (xor & !and) << 5 | and);
+            }
             LaneMove::Permute(map) => {
                 let address = self.lane_value(LaneValue::Source(map));
                 self.emitter.op(Opcode::DsBpermuteB32, &[to, address, from]);

@@ -1,0 +1,126 @@
+//! Latent decoding.
+
+use groundswell::kernels::LatentDecode;
+use groundswell::prelude::*;
+use groundswell_testing::exact_case::{of_numbers, zeros};
+use groundswell_testing::judged::verified;
+
+use super::cases::{Argument, Numbers, Pages, assert_log_near, assert_near, attention, bound, launched};
+
+/// Heads, new tokens, latent and rotated elements, tokens of a page, lengths, parts.
+type Shape = (usize, usize, [usize; 2], usize, &'static [usize], u32);
+
+const SHAPES: [Shape; 20] = [
+    (16, 1, [512, 64], 1, &[1], 1),
+    (16, 1, [512, 64], 64, &[33, 0], 2),
+    (32, 1, [512, 64], 64, &[65], 2),
+    (128, 1, [512, 64], 1, &[17], 1),
+    (64, 1, [512, 64], 64, &[21], 1),
+    (16, 2, [512, 64], 1, &[2, 1], 1),
+    (1, 1, [512, 64], 16, &[40], 3),
+    (5, 3, [512, 64], 64, &[20], 1),
+    (16, 1, [64, 64], 1, &[100, 15, 16], 2),
+    (32, 1, [128, 64], 64, &[64, 63], 2),
+    (20, 1, [256, 64], 16, &[16, 48], 1),
+    (64, 1, [128, 64], 1, &[90], 4),
+    (16, 4, [128, 64], 64, &[3, 70, 0], 2),
+    (128, 1, [64, 64], 64, &[129], 2),
+    (96, 1, [64, 64], 16, &[31], 1),
+    (7, 1, [192, 64], 7, &[50, 1], 2),
+    (16, 1, [320, 64], 16, &[18], 1),
+    (2, 9, [64, 64], 3, &[30, 8], 2),
+    (48, 1, [256, 64], 1, &[32], 5),
+    (16, 1, [448, 64], 64, &[65, 2], 2),
+];
+
+#[derive(Copy, Clone)]
+struct Run {
+    target: Target,
+    inputs: DType,
+    fixed: Option<u32>,
+    is_open: bool,
+    seed: Option<u64>,
+}
+
+fn judge(run: Run, (heads, new, [latent, rotated], page, lengths, parts): Shape) {
+    let Run { target, inputs, fixed, is_open, seed } = run;
+    let row = latent + rotated;
+    let title =
+        format!("{heads} x {new} x {row}, pages of {page}, {lengths:?} in {parts}, {inputs} on {target}");
+    let mut numbers = Numbers(heads as u64 * 31 + row as u64);
+    let pages = Pages::new(lengths, page, &mut numbers);
+    let batch = lengths.len();
+    let q: Vec<f64> = (0..batch * new * heads * row).map(|_| numbers.part()).collect();
+    let cache = pages.cache(row, f64::NAN, || numbers.part());
+    let decode = LatentDecode::new(heads as u32).row(latent as u32, rotated as u32).page(page as u32);
+    let decode = decode.inputs(inputs).scale(0.125).log_sum_exp();
+    let decode = fixed.map_or(decode, |keys| decode.deterministic(keys));
+    let longest = *lengths.iter().max().expect("some");
+    let parts = if fixed.is_some() { decode.parts(1, longest as u64, 1) } else { parts } as usize;
+    let options = decode.options(target, new as u32).set("PARTS", parts as u32);
+    let (options, open) = bound(options, &pages.sizes(), is_open);
+    let [table, of_lengths] = pages.tables();
+    let kernel = verified(&decode.kernel().expect("a kernel"), &options);
+    let results = [vec![batch, 1, parts, new * heads, latent], vec![batch, 1, parts, new * heads]];
+    let results = [&results[0], &results[1], &results[1]].map(|shape| zeros(F32, shape));
+    let memories = [
+        of_numbers(inputs, &[batch, new, heads, row], &q),
+        of_numbers(inputs, &[pages.pages, page, 1, row], &cache),
+        table,
+        of_lengths.clone(),
+    ];
+    let arguments: Vec<Argument> = memories.into_iter().chain(results).map(Argument::from).collect();
+    let after = launched(&title, &kernel, &arguments, &open, seed);
+    let mut arguments: Vec<Argument> = after[4..].iter().cloned().map(Argument::from).collect();
+    if fixed.is_some() {
+        arguments.push(of_lengths.into());
+    }
+    arguments.push(zeros(inputs, &[batch, new, heads, latent]).into());
+    arguments.push(zeros(F32, &[batch, new, heads]).into());
+    let combine = verified(&decode.combine().expect("a kernel"), &options);
+    let open: Vec<_> = open.into_iter().filter(|size| size.0 == "B").collect();
+    let after = launched(&title, &combine, &arguments, &open, seed);
+    let [out, log] = [2, 1].map(|back| after[after.len() - back].to_f64());
+    for (b, &length) in lengths.iter().enumerate() {
+        for token in 0..new {
+            let seen = (length + token + 1).saturating_sub(new);
+            let rows: Vec<&[f64]> = (0..seen).map(|n| &cache[pages.place(b, n) * row..][..row]).collect();
+            let rows: Vec<(&[f64], &[f64])> = rows.iter().map(|row| (*row, &row[..latent])).collect();
+            for head in 0..heads {
+                let at = (b * new + token) * heads + head;
+                let expected = attention(&q[at * row..][..row], 0.125, &rows, latent);
+                let title = format!("{title}: sequence {b}, token {token}, head {head}");
+                assert_near(&title, &out[at * latent..][..latent], &expected, inputs);
+                assert_log_near(&title, log[at], &expected);
+            }
+        }
+    }
+}
+
+#[test]
+fn latent_decoding_gives_what_plain_loops_give() {
+    for (number, shape) in SHAPES.into_iter().enumerate() {
+        let target = [Target::GFX942, Target::GFX950, Target::GFX90A][number % 3];
+        let inputs = [Bf16, Bf16, F16][number % 3];
+        let fixed = (number % 4 == 1).then_some(32);
+        let seed = (number % 7 == 1).then_some(number as u64);
+        judge(Run { target, inputs, fixed, is_open: number % 2 == 1, seed }, shape);
+    }
+}
+
+#[test]
+fn check_mode_finds_nothing_in_any_order() {
+    for seed in 0..5 {
+        let run = Run { target: Target::GFX942, inputs: Bf16, fixed: None, is_open: false, seed: Some(seed) };
+        judge(run, SHAPES[9]);
+    }
+}
+
+#[test]
+fn one_sequence_keeps_most_compute_units_busy() {
+    let decode = LatentDecode::new(32);
+    assert_eq!(decode.parts(1, 8192, 304), 256);
+    assert_eq!(decode.parts(1, 21, 304), 1);
+    assert_eq!(decode.parts(128, 16384, 304), 4);
+    assert_eq!(decode.deterministic(256).parts(1, 8192, 304), 32);
+}
