@@ -46,6 +46,7 @@
 //! | [`Deny`] | what must not happen: spills, bank conflicts, split accesses, results that vary |
 //! | [`Schedule`] | how loops run |
 //! | [`GlobalToShared`], [`KernargPreload`] | how tiles come into LDS, who loads arguments |
+//! | [`UnitFactors`] | how sums are multiplied with factors that are one most of the time |
 //! | [`ObjectVersion`], [`DebugInfo`] | what the object says |
 //! | [`Executable`] | the result: code object, launch data, report |
 //! | [`Diagnostic`], [`Diagnostics`], [`Location`] | what is wrong, where, why, and a way out |

@@ -83,7 +83,7 @@ fn schedules_are_chosen_and_the_report_says_what_was_applied_and_why() {
     assert_eq!(code, Some(2), "{report}");
     let chosen = schedule(&["--schedule", "auto"]);
     let candidates = chosen["choices"][0]["candidates"].as_array().expect("candidates");
-    assert_eq!(candidates.len(), 8, "{chosen}");
+    assert_eq!(candidates.len(), 9, "{chosen}");
     for candidate in candidates {
         assert_eq!(candidate["chosen"] == true, candidate["schedule"] == chosen["applied"], "{chosen}");
         assert!(candidate["clk"].is_u64() || candidate["refused"].is_string(), "{chosen}");

@@ -60,7 +60,8 @@ fn equals_loops(
     let is_any = |parts: &[&str]| parts.iter().any(|part| entry.name.contains(part));
     let of_attention = is_any(&["attention", "decode", "extend"]);
     let is_rounded = of_attention || is_any(&["softmax", "norm", "gelu", "silu", "positions"]);
-    // Weights are rounded to the inputs' dtype before they are multiplied with values: bf16 has 8 bits, f16 11.
+    // Weights are rounded to the inputs' dtype before they are multiplied with values: bf16 has 8 bits, f16
+    // 11.
     let (rounding, least) = match entry.name.contains("attention") {
         true => (-6, 1.0),
         false if of_attention => (-10, 8.0),

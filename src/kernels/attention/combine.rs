@@ -1,5 +1,6 @@
 //! Joins the parts of decoding: each row's maximum, weight and sums of all parts that have keys.
 
+use super::choices::LogSumExp;
 use super::paged::{KeyDivision, MOST_KEYS, PagedAxes};
 use super::partial::{PartialAttention, PartialMemories};
 use crate::prelude::*;
@@ -18,10 +19,6 @@ pub(super) struct PartJoining {
     /// Elements of a row of the output.
     pub(super) value_dim: Symbol,
 }
-
-/// That the logarithms of the sums are written, to `log_sum_exp` of `[B, NEW, HQ]`.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(super) struct LogSumExp;
 
 impl PartJoining {
     /// The parts of the workgroup's sequence that are joined. Of parts of a fixed length most may have no

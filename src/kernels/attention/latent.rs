@@ -3,7 +3,8 @@
 use std::f64::consts::LOG2_E;
 use std::panic::Location as Caller;
 
-use super::combine::{self, LogSumExp, PartJoining};
+use super::choices::LogSumExp;
+use super::combine::{self, PartJoining};
 use super::over_cache::{CacheLoop, InPage};
 use super::paged::{KeyDivision, MOST_KEYS, PagedAxes, check_page, check_scale};
 use super::partial::PartialMemories;

@@ -11,7 +11,7 @@ use crate::passes::options::{GlobalToShared, Options, Schedule};
 use crate::passes::schedule::apply::choice::{CandidateOutcome, ScheduleCandidate};
 use crate::passes::schedule::apply::record::ScheduleRecord;
 use crate::passes::schedule::strategies::automatic::{LoopsEstimate, runners_up};
-use crate::passes::schedule::strategies::rows::STRATEGIES;
+use crate::passes::schedule::strategies::rows::{NONE, STRATEGIES};
 use crate::passes::workspace::Verify;
 use crate::runtime::compiled_code::CompiledCode;
 use crate::runtime::executable::{Executable, Inner};
@@ -36,14 +36,18 @@ pub(super) fn settled(
     options: &Options,
     verify: Verify,
 ) -> Result<(Executable, Options), Diagnostic> {
-    let mut waiting = None;
+    let (mut waiting, mut stays) = (None, false);
     let walked = walk(kernel, options, verify, |compilation| {
         waiting = compilation.estimate().filter(|_| compilation.waits_for_direct_loads());
+        stays = compilation.is_as_written();
         false
     });
     let Some(direct) = waiting else { return fitting(kernel, options, verify, walked?) };
     let through_registers = options.clone().global_to_shared(GlobalToShared::Off);
-    let is_no_better = |c: &Compilation| !c.estimate().is_some_and(|own| own.is_clearly_shorter(&direct));
+    // Loops that stay as they were written stay so altogether: a kernel without a schedule has its tiles in
+    // registers first.
+    let is_better = |own: LoopsEstimate| stays || own.is_clearly_shorter(&direct);
+    let is_no_better = |c: &Compilation| !c.estimate().is_some_and(is_better);
     // Code that does not compile that way, or spills, is no better either.
     if let Ok(Walked::Through(mut executable, 0)) = walk(kernel, &through_registers, verify, is_no_better) {
         if let Some(Inner { code: CompiledCode { report, .. }, .. }) = Arc::get_mut(&mut executable.inner) {
@@ -197,13 +201,20 @@ impl Compilation<'_> {
         LoopsEstimate::of(&self.workspace.world.get::<ScheduleRecord>(self.workspace.root)?.choices())
     }
 
-    /// True if a loop that the compiler lets load straight into LDS waits for more than a unit that is busy:
-    /// such loads are known to be over when all before a barrier are, so that registers can hold more
-    /// iterations' loads than copies in LDS.
+    /// True if loops have been compared with schedules, and all stay as they were written.
+    fn is_as_written(&self) -> bool {
+        let record = self.workspace.world.get::<ScheduleRecord>(self.workspace.root);
+        let stays = |c: &ScheduleCandidate| !c.chosen || c.strategy == NONE.name;
+        record.is_some_and(|record| record.choices().iter().flat_map(|choice| &choice.candidates).all(stays))
+    }
+
+    /// True if a loop that the compiler lets load straight into LDS waits for more than a unit that is busy, or
+    /// gets no schedule. Such loads are known to be over when all before a barrier are, so that registers can
+    /// hold more iterations' loads than copies in LDS.
     fn waits_for_direct_loads(&self) -> bool {
         let loads = self.workspace.world.get::<DirectLoads>(self.workspace.root);
         self.options.requested_global_to_shared() == GlobalToShared::Automatic
             && loads.is_some_and(|loads| loads.tiles > 0)
-            && self.estimate().is_some_and(|estimate| estimate.waits)
+            && self.estimate().is_some_and(|estimate| estimate.waits || self.is_as_written())
     }
 }
