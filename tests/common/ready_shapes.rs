@@ -29,7 +29,9 @@ fn size(symbol: &str, number: usize, at: usize) -> Option<i64> {
 pub fn shape(entry: &KernelEntry, number: usize) -> (Vec<(&'static str, i64)>, Vec<&'static str>) {
     // Images of convolutions and rows that follow from others keep what they mean.
     let is_image = entry.symbols.iter().any(|symbol| symbol.name == "HO");
-    let is_attention = entry.symbols.iter().any(|symbol| symbol.name == "D");
+    // Over pages the number of heads and groups follow from each other.
+    let has = |name: &str| entry.symbols.iter().any(|symbol| symbol.name == name);
+    let is_attention = has("D") && !has("PAGES");
     let given = |name: &str| {
         let at = entry.symbols.iter().position(|symbol| symbol.name == name)?;
         match name {

@@ -208,9 +208,9 @@ impl Compilation<'_> {
         record.is_some_and(|record| record.choices().iter().flat_map(|choice| &choice.candidates).all(stays))
     }
 
-    /// True if a loop that the compiler lets load straight into LDS waits for more than a unit that is busy, or
-    /// gets no schedule. Such loads are known to be over when all before a barrier are, so that registers can
-    /// hold more iterations' loads than copies in LDS.
+    /// True if a loop that the compiler lets load straight into LDS waits for more than a unit that is busy,
+    /// or gets no schedule. Such loads are known to be over when all before a barrier are, so that registers
+    /// can hold more iterations' loads than copies in LDS.
     fn waits_for_direct_loads(&self) -> bool {
         let loads = self.workspace.world.get::<DirectLoads>(self.workspace.root);
         self.options.requested_global_to_shared() == GlobalToShared::Automatic
