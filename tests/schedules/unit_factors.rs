@@ -11,8 +11,11 @@ const ATTENTION: Attention =
 
 const SIZES: Sizes = Sizes { h: 1, m: 256, n: 320, d: 64 };
 
-/// Scores of all queries by the number of the key, and what they are like.
-const SCORES: [(&str, fn(usize) -> f32); 8] = [
+/// Scores of all queries by the number of the key.
+type Score = fn(usize) -> f32;
+
+/// Scores, and what they are like.
+const SCORES: [(&str, Score); 8] = [
     ("random", |key| ((key * 37 + 11) % 101) as f32 / 16.0 - 3.0),
     ("equal", |_| 1.5),
     ("rising", |key| key as f32 / 4.0),
@@ -24,9 +27,10 @@ const SCORES: [(&str, fn(usize) -> f32); 8] = [
 ];
 
 /// Q, K and V with such scores.
-fn arguments(score: fn(usize) -> f32) -> [Vec<f16>; 3] {
+fn arguments(score: Score) -> [Vec<f16>; 3] {
     let [m, n, d] = [SIZES.m, SIZES.n, SIZES.d].map(|size| size as usize);
-    let first = |at: usize, value: f32, others: f32| f16::from_f32(if at % d == 0 { value } else { others });
+    let first =
+        |at: usize, value: f32, others: f32| f16::from_f32(if at.is_multiple_of(d) { value } else { others });
     let queries = (0..m * d).map(|at| first(at, 1.0, 0.0)).collect();
     let keys = (0..n * d).map(|at| first(at, score(at / d), 0.5)).collect();
     let values = (0..n * d).map(|at| f16::from_f32((at * 7 % 31) as f32 / 8.0 - 2.0)).collect();

@@ -17,6 +17,7 @@ use crate::ir::expr::Symbol;
 use crate::ir::layout::Dim;
 use crate::ir::node::{Op, UnaryOp};
 use crate::ir::nodes::Bug;
+use crate::ir::op::OpClass;
 use crate::passes::schedule::graph::coordinates::PlacesAlong;
 use crate::passes::schedule::graph::dependence_graph::NodeId;
 use crate::passes::schedule::graph::dependences::LoopGraph;
@@ -244,18 +245,17 @@ impl<'a> VectorSegment<'a> {
         let mut clk = 0;
         for node in self.nodes(id) {
             let own = &self.found.nodes[node];
-            clk += match own.op {
-                Op::Unary(UnaryOp::Exp | UnaryOp::Exp2 | UnaryOp::Log | UnaryOp::Log2 | UnaryOp::Tanh) => {
-                    device.count(DeviceParameter::Trans) * u64::from(own.registers)
-                }
-                Op::Reduce(_) => {
-                    let value = self.view.node(self.found.graph.nodes()[node].entity)?.operands.0.iter();
-                    let registers =
-                        value.map(|&operand| self.view.registers(operand)).sum::<Result<u32, Bug>>()?;
-                    device.count(DeviceParameter::Valu) * u64::from(registers)
-                }
-                _ => device.count(DeviceParameter::Valu) * u64::from(own.registers),
-            };
+            let (mut unit, mut registers) = (DeviceParameter::Valu, own.registers);
+            if let Op::Unary(UnaryOp::Exp | UnaryOp::Exp2 | UnaryOp::Log | UnaryOp::Log2 | UnaryOp::Tanh) =
+                own.op
+            {
+                unit = DeviceParameter::Trans;
+            } else if own.op.row().class == OpClass::Reduction {
+                let operands = self.view.node(self.found.graph.nodes()[node].entity)?.operands.0.iter();
+                registers =
+                    operands.map(|&operand| self.view.registers(operand)).sum::<Result<u32, Bug>>()?;
+            }
+            clk += device.count(unit) * u64::from(registers);
         }
         Ok(clk / u64::from(self.parts[id].max(1)))
     }
