@@ -665,19 +665,25 @@ fn kernels_whose_types_disagree_are_faults_at_the_node() {
             }),
             "a loop over K is inside a loop over K",
         ),
-        (
-            fault_of(|w, _, _, [m, _, k]| {
-                w.iterate(k, [], |w, []| {
-                    w.memory("late", [m], Global, F32);
-                    []
-                })
-            }),
-            "a memory is declared inside a loop",
-        ),
     ];
     for (message, expected) in cases {
         assert_eq!(message, expected);
     }
+}
+
+/// Such a kernel is refused where it is traced.
+#[test]
+fn memories_are_declared_before_loops() {
+    let [m, k] = symbols(["M", "K"]);
+    let kernel = Kernel::trace("faulty", |w| {
+        w.distribute([tile(k, 2)]);
+        w.iterate(k, [], |w, []| {
+            w.memory("late", [m], Global, F32);
+            []
+        });
+    });
+    let fault = kernel.expect_err("a memory in a loop");
+    assert_eq!(fault.message, "memory `late` is declared inside a loop");
 }
 
 #[test]
