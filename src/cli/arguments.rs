@@ -144,8 +144,7 @@ pub struct KernelArguments {
     /// Symbols left open until launch
     #[arg(long, value_name = "SYM,..", value_delimiter = ',')]
     pub dynamic: Vec<String>,
-    /// Matrix instruction: 16x16 or 32x32, the chip's best of that shape, or a name such as
-    /// F32_16x16x16_F16
+    /// Matrix instruction: 16x16 or 32x32, the chip's best of that shape, or a name such as F32_16x16x16_F16
     #[arg(long, value_name = "NAME")]
     pub mma: Option<String>,
     /// Element type of the inputs
@@ -168,16 +167,16 @@ pub struct KernelArguments {
     /// never (off); without this, where ping-pong gains by it
     #[arg(long, value_name = "WHICH", num_args = 0..=1, require_equals = true, default_missing_value = "fitting")]
     pub global_to_shared: Option<DirectLoading>,
-    /// Compute roots, powers, logarithms and quotients of floats with fewer instructions: denormals count
-    /// as zeros, and errors are larger
+    /// Compute roots, powers, logarithms and quotients of floats with fewer instructions: denormals count as
+    /// zeros, and errors are larger
     #[arg(long)]
     pub fast_math: bool,
     /// Multiply running sums with factors that are one most of the time, as attention has them, without
     /// asking whether they are
     #[arg(long)]
     pub always_rescale: bool,
-    /// Multiply the factors of scaled_mma with their scales in this dtype, bf16, f16 or f32, as chips need
-    /// it that have no instruction for such products
+    /// Multiply the factors of scaled_mma with their scales in this dtype, bf16, f16 or f32, as chips need it
+    /// that have no instruction for such products
     #[arg(long, value_name = "DTYPE")]
     pub emulate: Option<String>,
     /// Note coordinates that leave their memories: a launch then says which access, and where it went

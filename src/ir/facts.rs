@@ -1,6 +1,6 @@
 //! What passes find out about a kernel: components of the kernel entity and of its nodes. They are part of
-//! the representation, so the text form prints and reads them, the verifier looks at them and the
-//! interpreter executes what they say.
+//! the representation, so the text form prints and reads them, the verifier looks at them and the interpreter
+//! executes what they say.
 
 use cranelift_entity::PrimaryMap;
 use std::sync::Arc;
@@ -13,8 +13,8 @@ use super::layout::{Dim, Layout, Mma, MmaType, UnitDims, UnitSize};
 use super::node::{Dims, Origin, ValueType};
 use super::reasons::{MaskReason, Narrowness, UnsharedReason};
 
-/// The pass that left the kernel as it is: the passes after that one still have to run. On the kernel
-/// entity of a kernel that was read from such a text.
+/// The pass that left the kernel as it is: the passes after that one still have to run. On the kernel entity
+/// of a kernel that was read from such a text.
 #[derive(Component, Clone, PartialEq, Eq, Debug)]
 pub(crate) struct KernelStage(pub Arc<str>);
 
@@ -28,8 +28,7 @@ pub(crate) struct Expressions(pub Box<ExprArena>);
 pub struct DimGeometry {
     /// The dimension's symbol.
     pub symbol: Symbol,
-    /// Its size: a number, or the symbol itself when it is dynamic; of a scaled dimension the blocks of
-    /// that.
+    /// Its size: a number, or the symbol itself when it is dynamic; of a scaled dimension the blocks of that.
     pub size: Expr,
     /// Its size when it is known at compile time.
     pub static_size: Option<u32>,
@@ -49,8 +48,8 @@ pub struct DimGeometry {
     pub step: Option<(Expr, u32)>,
     /// Elements per wave.
     pub wave: Option<u32>,
-    /// Elements that a workgroup's lanes cover, if it has the whole dimension and they cover more than
-    /// there are.
+    /// Elements that a workgroup's lanes cover, if it has the whole dimension and they cover more than there
+    /// are.
     pub covered: Option<u32>,
     /// Index of the author's location of the latest constraint on the dimension.
     pub origin: u32,
@@ -102,8 +101,8 @@ impl DimGeometry {
     }
 }
 
-/// Memories that may be one tensor, by their names: one that is only read, and one that is written, of
-/// which every element replaces the one that it was computed from. On the kernel entity.
+/// Memories that may be one tensor, by their names: one that is only read, and one that is written, of which
+/// every element replaces the one that it was computed from. On the kernel entity.
 #[derive(Component, Clone, PartialEq, Eq, Default, Debug)]
 #[component(storage = "SparseSet")]
 pub(crate) struct InPlace(pub Vec<[Arc<str>; 2]>);
@@ -121,14 +120,14 @@ pub struct Geometry {
     /// Waves per workgroup along the grid axes. Wave number `w` of a workgroup is at
     /// `(w mod waves[0], w / waves[0] mod waves[1], ...)`.
     pub waves: [u32; 3],
-    /// Workgroups along the grid axes, three or more, as expressions of dynamic symbols. The hardware's
-    /// third axis is all of those from the third on, of which the first one counts fastest.
+    /// Workgroups along the grid axes, three or more, as expressions of dynamic symbols. The hardware's third
+    /// axis is all of those from the third on, of which the first one counts fastest.
     pub grid: SmallVec<[Expr; 3]>,
     /// The place of a workgroup along each of these axes, as expressions of the numbers that the hardware
     /// gives it (`GridSymbol::Workgroup` of its axes); empty if these are the places.
     pub places: SmallVec<[Expr; 3]>,
-    /// The most workgroups of a launch, which share all places of the grid; each place has a workgroup of
-    /// its own if there is no limit.
+    /// The most workgroups of a launch, which share all places of the grid; each place has a workgroup of its
+    /// own if there is no limit.
     pub persistent: Option<u32>,
     /// Matrix instruction of `mma` nodes that do not choose.
     pub mma: Option<MmaType>,
@@ -147,8 +146,7 @@ impl Geometry {
         dims.iter().map(|&dim| self.dim(dim).workgroup_extent()).collect()
     }
 
-    /// The dimension that loops walk along where they walk along `dim`: itself or, of a scaled one, its
-    /// base.
+    /// The dimension that loops walk along where they walk along `dim`: itself or, of a scaled one, its base.
     pub(crate) fn loop_dim(&self, dim: Dim) -> Dim {
         self.dims.get(dim).and_then(|entry| entry.scaled_from).map_or(dim, |(base, _)| base)
     }
@@ -158,9 +156,8 @@ impl Geometry {
         dims.iter().copied().find(|&dim| self.loop_dim(dim) == axis)
     }
 
-    /// The dimension that the waves along an axis of [`Geometry::waves`] divide: the one whose workgroups
-    /// lie along that axis of the grid. Dimensions that no workgroups divide take the other axes, in their
-    /// order.
+    /// The dimension that the waves along an axis of [`Geometry::waves`] divide: the one whose workgroups lie
+    /// along that axis of the grid. Dimensions that no workgroups divide take the other axes, in their order.
     pub(crate) fn wave_dim(&self, axis: u32) -> Option<Dim> {
         let divided = |own: u32| {
             move |dim: &DimGeometry| dim.wave.is_some() && dim.workgroup.is_some_and(|w| w.0 == own)
@@ -201,8 +198,7 @@ impl Geometry {
 #[component(storage = "SparseSet")]
 pub struct Remainder;
 
-/// On a read or write of global memory: which elements it may not touch, and how wide one instruction may
-/// be.
+/// On a read or write of global memory: which elements it may not touch, and how wide one instruction may be.
 #[derive(Component, Clone, PartialEq, Eq, Debug)]
 #[component(storage = "SparseSet")]
 pub struct Bounds {
@@ -222,9 +218,9 @@ pub struct Bounds {
     pub narrowed: Option<(u32, Narrowness)>,
 }
 
-/// On an access that takes more instructions than the elements that a lane has side by side would need:
-/// what lowering can prove of its coordinates with the symbols that it has for lanes and waves, and no pass
-/// before it.
+/// On an access that takes more instructions than the elements that a lane has side by side would need: what
+/// lowering can prove of its coordinates with the symbols that it has for lanes and waves, and no pass before
+/// it.
 #[derive(Component, Copy, Clone, PartialEq, Eq, Debug)]
 #[component(storage = "SparseSet")]
 pub(crate) struct SplitAccess {
@@ -235,9 +231,8 @@ pub(crate) struct SplitAccess {
     pub(crate) why: Narrowness,
 }
 
-/// Why a node is there: it ends a conversion of layouts, which an operation asked for. The conversion
-/// begins with the operand of the first rearrangement or, through LDS, with the value that is written
-/// there.
+/// Why a node is there: it ends a conversion of layouts, which an operation asked for. The conversion begins
+/// with the operand of the first rearrangement or, through LDS, with the value that is written there.
 #[derive(Component, Copy, Clone, PartialEq, Eq, Debug)]
 #[component(storage = "SparseSet")]
 pub(crate) struct LayoutConversion {
@@ -267,8 +262,8 @@ pub struct Swizzle {
     pub unit: u32,
     /// Rows that share a phase: rows that together fill all banks once.
     pub group: u32,
-    /// Number of phases, a power of two. Where a row has fewer units, the units of the rows after it count
-    /// on from its own, and those of all rows that lie in as many units are exchanged.
+    /// Number of phases, a power of two. Where a row has fewer units, the units of the rows after it count on
+    /// from its own, and those of all rows that lie in as many units are exchanged.
     pub phases: u32,
     /// Rows of a block, a power of two: phases begin anew with each block, one later than with the block
     /// before. Rows that are a block apart, which a lane writes that holds a column of the block, are in
@@ -277,8 +272,8 @@ pub struct Swizzle {
 }
 
 impl Swizzle {
-    /// What a row's units are XORed with. A XOR of bits of the row: the phase of a sum of rows without
-    /// common bits is the XOR of their phases.
+    /// What a row's units are XORed with. A XOR of bits of the row: the phase of a sum of rows without common
+    /// bits is the XOR of their phases.
     pub fn phase(&self, row: u32) -> u32 {
         let of_block = self.block.map_or(0, |block| row / block);
         ((row / self.group) ^ of_block) % self.phases
@@ -335,8 +330,8 @@ impl LdsBuffer {
             .map_or(column, |WordSpacing { together, apart }| column / together * apart + column % together)
     }
 
-    /// Elements of that layout as places in rows; none if a digit of it counts some of what lies side by
-    /// side and more.
+    /// Elements of that layout as places in rows; none if a digit of it counts some of what lies side by side
+    /// and more.
     pub(crate) fn places_in_rows(&self, layout: Layout) -> Option<Layout> {
         match (self.spacing, self.dims.last()) {
             (Some(WordSpacing { together, apart }), Some(&inner)) => layout.spaced(inner, [together, apart]),
@@ -371,9 +366,8 @@ impl LdsBuffer {
     }
 }
 
-/// On a read of LDS: lanes load other elements than they get, parts of rows, and the instruction turns
-/// these among sixteen lanes, so that each lane has elements of several rows. The tile lies in LDS as in
-/// memory.
+/// On a read of LDS: lanes load other elements than they get, parts of rows, and the instruction turns these
+/// among sixteen lanes, so that each lane has elements of several rows. The tile lies in LDS as in memory.
 #[derive(Component, Copy, Clone, PartialEq, Eq, Debug)]
 #[component(storage = "SparseSet")]
 pub(crate) struct TransposingRead {
@@ -404,8 +398,8 @@ impl TransposingRead {
         self.elements * self.bits(units) / 8
     }
 
-    /// How elements of LDS lie that it loads: of words of 6-bit floats three in the room of four, because
-    /// 12 bytes have to begin at a multiple of 16 (rocRoller, `extraLDSBytesPerElementBlock`).
+    /// How elements of LDS lie that it loads: of words of 6-bit floats three in the room of four, because 12
+    /// bytes have to begin at a multiple of 16 (rocRoller, `extraLDSBytesPerElementBlock`).
     pub(crate) fn spacing(self, units: Option<&TurnedUnits>) -> Option<WordSpacing> {
         let words = self.width(units) * 8 / WORD_BITS;
         (!words.is_power_of_two()).then(|| WordSpacing { together: words, apart: words.next_power_of_two() })
@@ -421,8 +415,8 @@ impl TransposingRead {
 }
 
 /// On a read of a memory whose elements share units, bytes of two or blocks of 32: those of the value lie
-/// along another dimension than those of the memory. `[K, N/2]` is read as `[K/2, N]`, and `[K, N/32, 6]`
-/// as `[K/32, N, 6]`, because a product sums along K.
+/// along another dimension than those of the memory. `[K, N/2]` is read as `[K/2, N]`, and `[K, N/32, 6]` as
+/// `[K/32, N, 6]`, because a product sums along K.
 #[derive(Component, Copy, Clone, PartialEq, Eq, Debug)]
 #[component(storage = "SparseSet")]
 pub(crate) struct TurnedUnits {
@@ -531,8 +525,8 @@ pub struct Expansion {
     pub logical: Entity,
     /// Which replica of its layout.
     pub replica: u32,
-    /// For `mma`: first register elements of lhs and rhs that this step multiplies; with scales, first
-    /// those of the scales.
+    /// For `mma`: first register elements of lhs and rhs that this step multiplies; with scales, first those
+    /// of the scales.
     pub slice: u32,
     /// Which iteration of the surrounding loop the node belongs to.
     pub iteration: Iteration,
@@ -584,8 +578,8 @@ pub(crate) struct Arguments(pub Vec<Entity>);
 #[component(storage = "SparseSet")]
 pub struct ExpandedCount(pub u32);
 
-/// The nodes of the kernel's body before it was expanded: the nodes that [`Expansion::logical`] refers to
-/// are in it, or in its loops. On the kernel entity.
+/// The nodes of the kernel's body before it was expanded: the nodes that [`Expansion::logical`] refers to are
+/// in it, or in its loops. On the kernel entity.
 #[derive(Component, Clone, PartialEq, Eq, Default, Debug)]
 #[component(storage = "SparseSet")]
 pub struct LogicalBody(pub Vec<Entity>);
@@ -595,8 +589,8 @@ pub struct LogicalBody(pub Vec<Entity>);
 #[component(storage = "SparseSet")]
 pub(crate) struct Rest;
 
-/// On a loop: its waves do not run in step. For each group, how many barriers more than the others it has
-/// met before the loop.
+/// On a loop: its waves do not run in step. For each group, how many barriers more than the others it has met
+/// before the loop.
 #[derive(Component, Clone, PartialEq, Eq, Debug)]
 #[component(storage = "SparseSet")]
 pub(crate) struct Staggered(pub SmallVec<[u32; 4]>);
@@ -618,8 +612,8 @@ pub(crate) struct EnteredInOrder;
 #[component(storage = "SparseSet")]
 pub(crate) struct EnteredWithLoads(pub u32);
 
-/// On a product: those of its operands, by number, that may bring what changes the sum from beyond the end
-/// of the dimension that is summed over. The first two are the factors, the others their scales.
+/// On a product: those of its operands, by number, that may bring what changes the sum from beyond the end of
+/// the dimension that is summed over. The first two are the factors, the others their scales.
 #[derive(Component, Clone, PartialEq, Eq, Debug)]
 #[component(storage = "SparseSet")]
 pub(crate) struct PaddedFactors(pub SmallVec<[u32; 4]>);
@@ -639,8 +633,8 @@ pub(crate) struct OrderedAccesses {
     pub earlier: Entity,
 }
 
-/// Where reductions and products could take elements that do not exist, others stand that change nothing.
-/// On the kernel entity.
+/// Where reductions and products could take elements that do not exist, others stand that change nothing. On
+/// the kernel entity.
 #[derive(Component, Copy, Clone, PartialEq, Eq, Debug)]
 #[component(storage = "SparseSet")]
 pub(crate) struct FoldsMasked;

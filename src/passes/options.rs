@@ -26,9 +26,8 @@ pub enum Deny {
     /// A read of a shared memory that does not go through LDS: one whose coordinates are made of values that
     /// have dimensions, or that come after other loads, or a volatile one.
     UnsharedReads,
-    /// Results whose bits depend on which lane, wave or workgroup comes first: atomic sums of floats,
-    /// atomic exchanges, what an atomic update gives back, and writes to coordinates that are made of
-    /// values.
+    /// Results whose bits depend on which lane, wave or workgroup comes first: atomic sums of floats, atomic
+    /// exchanges, what an atomic update gives back, and writes to coordinates that are made of values.
     Nondeterministic,
 }
 
@@ -39,8 +38,8 @@ pub enum Schedule {
     /// As written: loads, LDS, compute, one iteration after the other.
     #[default]
     None,
-    /// Two stages: global loads and LDS writes of the next iteration beside LDS reads and arithmetic of
-    /// this one.
+    /// Two stages: global loads and LDS writes of the next iteration beside LDS reads and arithmetic of this
+    /// one.
     Prefetch,
     /// Four stages, one for each step of an iteration's data: global load, LDS write, LDS read, arithmetic.
     FourStage,
@@ -51,8 +50,7 @@ pub enum Schedule {
     /// Ping-pong quadrant by quadrant of a wave's tile: halves of one factor share registers, and what has
     /// been read of LDS is refilled half a tile at a time.
     Quadrants,
-    /// Prefetching, with each wave's loads, LDS writes and LDS reads spread between its matrix
-    /// instructions.
+    /// Prefetching, with each wave's loads, LDS writes and LDS reads spread between its matrix instructions.
     Interleaved,
     /// For loops with several products, or with arithmetic beside one: of the two waves of a SIMD one
     /// multiplies while the other one does everything else of its iteration.
@@ -74,9 +72,10 @@ pub enum KernargPreload {
     /// The kernel loads its arguments.
     #[default]
     Off,
-    /// The first arguments, as many as fit into the user SGPRs. Kernels on targets that cannot do this do
-    /// not compile. On gfx950 [`Executable::warnings`](crate::compile::Executable::warnings) says so where
-    /// more than four dwords are preloaded: its firmware may start waves with stale ones after page faults.
+    /// The first arguments, as many as fit into the user SGPRs. Kernels on targets that cannot do this do not
+    /// compile. On gfx950
+    /// [`Executable::warnings`](crate::compile::Executable::warnings) says so where more than four dwords are
+    /// preloaded: its firmware may start waves with stale ones after page faults.
     Fitting,
 }
 
@@ -101,8 +100,8 @@ pub enum GlobalToShared {
 /// error bounds.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub enum FloatFunctions {
-    /// Within their bounds everywhere: denormals are treated like other numbers, quotients and f32 roots
-    /// are correctly rounded.
+    /// Within their bounds everywhere: denormals are treated like other numbers, quotients and f32 roots are
+    /// correctly rounded.
     #[default]
     Accurate,
     /// Only the approximating instructions of the vector unit. Denormal f32 arguments and results count as
@@ -171,8 +170,7 @@ impl<T> Hash for Unkeyed<T> {
     fn hash<H: Hasher>(&self, _: &mut H) {}
 }
 
-/// Options of one compilation. Everything in here can change the code, so all of it is part of the cache
-/// key.
+/// Options of one compilation. Everything in here can change the code, so all of it is part of the cache key.
 ///
 /// # Example
 /// ```
@@ -238,9 +236,9 @@ impl Options {
         Options { target: target.into(), ..self }
     }
 
-    /// Gives a symbol, or the one of a name, its value: an integer of any type. A value that is out of
-    /// range is an error at compilation, and so is binding a symbol twice with different values; a default
-    /// of a ready kernel gives way.
+    /// Gives a symbol, or the one of a name, its value: an integer of any type. A value that is out of range
+    /// is an error at compilation, and so is binding a symbol twice with different values; a default of a
+    /// ready kernel gives way.
     #[must_use]
     #[track_caller]
     pub fn set(self, symbol: impl Into<Symbol>, value: impl TryInto<i128>) -> Options {
@@ -322,8 +320,8 @@ impl Options {
     }
 
     /// Compiles for at most `count` vector registers (AGPRs included; on gfx908, whose AGPRs have a file of
-    /// their own, of either kind): more waves fit, and values that do not fit are spilled. If spilling
-    /// cannot meet the limit, that is an error; with [`Deny::Spills`] spilling is one as well.
+    /// their own, of either kind): more waves fit, and values that do not fit are spilled. If spilling cannot
+    /// meet the limit, that is an error; with [`Deny::Spills`] spilling is one as well.
     #[must_use]
     pub fn max_vgprs(mut self, count: u32) -> Options {
         self.max_vgprs = Some(count);
@@ -344,8 +342,7 @@ impl Options {
         self
     }
 
-    /// Computes functions of floats with fewer instructions, and less exactly: see
-    /// [`FloatFunctions::Fast`].
+    /// Computes functions of floats with fewer instructions, and less exactly: see [`FloatFunctions::Fast`].
     #[must_use]
     pub fn fast_math(mut self) -> Options {
         self.functions = FloatFunctions::Fast;
@@ -390,9 +387,8 @@ impl Options {
 
     /// Multiplies the factors of products with scales
     /// ([`Tracer::scaled_mma`](crate::prelude::Tracer::scaled_mma)) with these in a dtype, and takes an
-    /// ordinary product of it: bf16, which holds each such factor exactly unless it leaves the range of
-    /// f32, f16 or f32. Chips without an instruction for such products need it, others obey it all the
-    /// same.
+    /// ordinary product of it: bf16, which holds each such factor exactly unless it leaves the range of f32,
+    /// f16 or f32. Chips without an instruction for such products need it, others obey it all the same.
     #[must_use]
     pub fn emulate(mut self, dtype: DType) -> Options {
         self.emulated = Some(dtype);
@@ -526,8 +522,8 @@ impl Options {
         self.bounds_checking
     }
 
-    /// The dtype in which factors of products are multiplied with their scales, if the chip's own
-    /// instruction is not to do it.
+    /// The dtype in which factors of products are multiplied with their scales, if the chip's own instruction
+    /// is not to do it.
     pub fn emulated(&self) -> Option<DType> {
         self.emulated
     }

@@ -1,5 +1,5 @@
-//! List scheduling of a region: of the instructions near by that may come next the one that issues first,
-//! and of several the one with the longest way to the end of the region.
+//! List scheduling of a region: of the instructions near by that may come next the one that issues first, and
+//! of several the one with the longest way to the end of the region.
 
 use cranelift_entity::EntityRef;
 

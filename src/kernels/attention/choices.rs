@@ -21,7 +21,7 @@ pub enum AttentionLayout {
     Packed,
 }
 
-/// Where elements of tensors with strides begin: all strides are multiples of so many elements.
+/// The number of elements that all strides of tensors are multiples of.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) struct StrideMultiple(pub(super) u32);
 
@@ -37,7 +37,7 @@ pub enum AttentionScales {
     Block(u32),
 }
 
-/// What products of queries and keys are multiplied with.
+/// The factor of products of queries and keys.
 #[derive(Copy, Clone, PartialEq, Debug)]
 pub(super) enum Scale {
     /// A number.
@@ -56,7 +56,7 @@ pub(super) struct LogSumExp;
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) struct Sinks;
 
-/// What is asked of the softmax.
+/// The variant of the softmax.
 #[derive(Copy, Clone, Debug)]
 pub(super) struct SoftmaxChoice {
     /// By how much, in powers of two, scores may exceed the maximum that the powers are taken from.
@@ -141,7 +141,7 @@ pub struct Attention {
     pub(super) scores: Vec<PreparedStep<ScoreFunction>>,
     pub(super) masks: Vec<PreparedStep<SeenKeys>>,
     pub(super) spread: SpreadChoice,
-    /// Where the kernel was asked for.
+    /// The caller who asked for the kernel.
     pub(super) caller: &'static Caller<'static>,
 }
 

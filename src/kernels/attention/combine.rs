@@ -8,13 +8,13 @@ use crate::prelude::*;
 /// Parts that are joined at a time.
 const PARTS_AT_A_TIME: u32 = 8;
 
-/// What is asked of the second kernel.
+/// The variant of the second kernel.
 #[derive(Copy, Clone)]
 pub(super) struct PartJoining {
     pub(super) division: KeyDivision,
     /// Element type of the output, `out` of `[B, NEW, HQ, D]`.
     pub(super) output: DType,
-    /// Whether the logarithms of the sums are written, too.
+    /// Present if the logarithms of the sums are written, too.
     pub(super) log_sum_exp: Option<LogSumExp>,
     /// Elements of a row of the output.
     pub(super) value_dim: Symbol,

@@ -61,11 +61,11 @@ pub struct PagedDecode {
     scale: Option<f64>,
     division: KeyDivision,
     log_sum_exp: Option<LogSumExp>,
-    /// Where the kernel was asked for.
+    /// The caller who asked for the kernel.
     caller: &'static Caller<'static>,
 }
 
-/// Where the results of a workgroup go.
+/// The destination of a workgroup's results.
 #[derive(Copy, Clone, PartialEq, Eq)]
 enum DecodeResults {
     /// Into memories for the combining kernel.

@@ -45,7 +45,7 @@ pub struct PagedExtend {
     page: Option<u32>,
     inputs: DType,
     scale: Option<f64>,
-    /// Where the kernel was asked for.
+    /// The caller who asked for the kernel.
     caller: &'static Caller<'static>,
 }
 

@@ -52,7 +52,7 @@ pub struct LatentDecode {
     scale: Option<f64>,
     division: KeyDivision,
     log_sum_exp: Option<LogSumExp>,
-    /// Where the kernel was asked for.
+    /// The caller who asked for the kernel.
     caller: &'static Caller<'static>,
 }
 

@@ -1,8 +1,7 @@
 //! Attention to a part of the keys: what rows have seen so far, and how a tile of keys joins it.
 
-use std::f64::consts::LN_2;
-
 use super::paged::PagedAxes;
+use super::running::{JoinedTile, natural_logarithm, share};
 use crate::prelude::*;
 
 /// What a row has seen so far. The weight of a key is two to the power of what its score exceeds `top` by.
@@ -42,13 +41,9 @@ impl PartialAttention {
         inputs: DType,
     ) -> PartialAttention {
         let top = self.top.maximum(scores.max(keys));
-        let weights = (scores - top).exp2();
-        let factor = (self.top - top).exp2();
-        PartialAttention {
-            top,
-            weight: self.weight * factor + weights.sum(keys),
-            sums: w.mma(values, weights.cast(inputs), self.sums * factor).tag("values"),
-        }
+        let JoinedTile { factor, sum, weights } =
+            JoinedTile::of([self.top, self.weight], [top, top], (keys, scores), inputs);
+        PartialAttention { top, weight: sum, sums: w.mma(values, weights, self.sums * factor).tag("values") }
     }
 
     /// With the parts along `parts`.
@@ -65,12 +60,12 @@ impl PartialAttention {
 
     /// The mean of the values by their weights; of none it is zero.
     pub(super) fn mean(self, w: &Tracer) -> Value {
-        self.sums * w.select(self.weight.equal(0.0), 0.0, self.weight.reciprocal())
+        self.sums * share(w, self.weight)
     }
 
     /// The natural logarithm of the sum of the powers of all scores; of none it is minus infinity.
     pub(super) fn log_sum_exp(self) -> Value {
-        (self.top + self.weight.log2()) * LN_2
+        natural_logarithm(self.top, self.weight)
     }
 }
 

@@ -62,10 +62,10 @@ impl Running {
     ) -> Running {
         let AttentionDims { batch, heads, queries, keys, .. } = AttentionDims::of(attention.heads);
         let top = self.top_with(attention.softmax.threshold, w, scores.max(keys));
-        let weights = (scores - base(attention, top)).exp2();
-        let factor = (self.top - top).exp2();
-        let sum = self.sum * factor + weights.sum(keys);
-        let weights = weights.cast(attention.tensors.inputs);
+        let base = base(attention, top);
+        let inputs = attention.tensors.inputs;
+        let JoinedTile { factor, sum, weights } =
+            JoinedTile::of([self.top, self.sum], [top, base], (keys, scores), inputs);
         let added = |(part, (before, values)): (HeadPart, (Value, Value))| match scale {
             None => w.mma(values, weights, before * factor).tag("values"),
             Some(scale) => {
@@ -86,14 +86,51 @@ impl Running {
 
     /// The mean of the values by their weights; of none it is zero.
     pub(super) fn mean(&self, w: &Tracer) -> Vec<Value> {
-        let share = w.select(self.sum.equal(0.0), 0.0, self.sum.reciprocal());
+        let share = share(w, self.sum);
         self.values.iter().map(|&values| values * share).collect()
     }
 
     /// The natural logarithm of the sum of the powers of all scores; of none it is minus infinity.
     pub(super) fn log_sum_exp(&self, attention: &Attention) -> Value {
-        (base(attention, self.top) + self.sum.log2()) * LN_2
+        natural_logarithm(base(attention, self.top), self.sum)
     }
+}
+
+/// A tile of keys that joins what rows have seen.
+pub(super) struct JoinedTile {
+    /// The factor of what was added up before the tile.
+    pub(super) factor: Value,
+    /// The sum of the weights with those of the tile.
+    pub(super) sum: Value,
+    /// The weights, as the product with values takes them.
+    pub(super) weights: Value,
+}
+
+impl JoinedTile {
+    /// Of rows with this maximum and sum before the tile, and this maximum with it, where scores along `keys`
+    /// exceed `base` by the exponents of their weights.
+    pub(super) fn of(
+        [top_before, sum_before]: [Value; 2],
+        [top, base]: [Value; 2],
+        (keys, scores): (Symbol, Value),
+        inputs: DType,
+    ) -> JoinedTile {
+        let weights = (scores - base).exp2();
+        let factor = (top_before - top).exp2();
+        let sum = sum_before * factor + weights.sum(keys);
+        JoinedTile { factor, sum, weights: weights.cast(inputs) }
+    }
+}
+
+/// The factor that makes a mean of a row's sum of values: of no keys it is zero.
+pub(super) fn share(w: &Tracer, sum: Value) -> Value {
+    w.select(sum.equal(0.0), 0.0, sum.reciprocal())
+}
+
+/// The natural logarithm of the sum of the powers of all scores, of `base` and the sum of the weights; of no
+/// keys it is minus infinity.
+pub(super) fn natural_logarithm(base: Value, sum: Value) -> Value {
+    (base + sum.log2()) * LN_2
 }
 
 /// What scores exceed by the exponents of their weights.

@@ -28,8 +28,9 @@ pub(crate) fn find_unit_factors(world: &mut World) -> PassResult {
     for region in editor.regions() {
         let Some(yields) = editor.get::<Yields>(region) else { continue };
         let body = editor.body(region);
-        let Some(arguments) = body.get(..yields.0.len()) else { continue };
-        let carried = LoopCarry { arguments, yields: &yields.0 };
+        let is_argument = |node: &&Entity| matches!(editor.op(**node), Ok(Op::IterArg(_)));
+        let count = body.iter().take_while(is_argument).count();
+        let carried = LoopCarry { arguments: &body[..count], yields: &yields.0 };
         let mut found = Vec::new();
         for &node in &body {
             found.extend(carried.unit_factor(&|node| editor.node(node), node)?.map(|fact| (node, fact)));
@@ -77,6 +78,6 @@ impl LoopCarry<'_> {
             return Ok(false);
         };
         let number = self.arguments.iter().position(|&argument| argument == before);
-        Ok(number.is_some_and(|number| self.yields[number] == after))
+        Ok(number.is_some_and(|number| self.yields.get(number) == Some(&after)))
     }
 }

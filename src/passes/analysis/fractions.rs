@@ -11,8 +11,7 @@ use crate::ir::nodes::{Bug, NodeItem};
 pub(in crate::passes) type NodeReader<'a, 'w> = &'a dyn Fn(Entity) -> Result<NodeItem<'w, 'static>, Bug>;
 
 /// True if every element of a value lies from 0 to 1 or is no number: constants that do, and powers of
-/// differences that cannot be above zero, as a softmax multiplies its running sum with when a maximum
-/// rises.
+/// differences that cannot be above zero, as a softmax multiplies its running sum with when a maximum rises.
 pub(in crate::passes) fn is_fraction(read: NodeReader<'_, '_>, node: Entity) -> Result<bool, Bug> {
     let mut value = read(node)?;
     while let Op::Broadcast | Op::Convert(_) = value.op {

@@ -3,14 +3,18 @@
 //!
 //! The pass looks at bodies of innermost loops that have both matrix and vector instructions. Barriers,
 //! waits, writes of EXEC and branches cut a body into regions, and no instruction leaves its region; memory
-//! is accessed in the order of the code except that reads of LDS pass each other. Each region is ordered
-//! anew by list scheduling, with no more registers alive at once than before. A body that gains nothing by
-//! that stays as it is, and so does one whose waves compete by priorities: there a schedule says when each
-//! of them issues. Times are those of a wave that has its SIMD for itself, so the pass is for workgroups of
-//! up to four waves: with eight, in step, attention took between 4 % more and 10 % less.
+//! is accessed in the order of the code except that reads of LDS pass each other. Each region is ordered anew
+//! by list scheduling, with no more registers alive at once than before. A body that gains
+//! nothing by that stays as it is, and so does one whose waves compete by priorities: there a schedule says
+//! when each of them issues. Times are those of a wave that has its SIMD for itself, so the pass is for
+//! workgroups of up to four waves: with eight, in step, attention took between 4 % more and 10 % less.
 //!
 //! - `dependences`: what has to come before what in a region
 //! - `values`: the vector registers that instructions access
+//!
+//! A schedule can mark single regions instead (`interleave_by_cost`), under priorities and for any number of
+//! waves: those in which a wave multiplies while the others of its SIMD do not. Then these alone get another
+//! order.
 //!
 //! `codegen/issue` has what they cost, and finds the order of a region.
 
@@ -124,8 +128,8 @@ impl Interleaver {
         }
     }
 
-    /// Writes the new order of the instructions of a block up to its tail, and returns the clk of a trip
-    /// that follows another one, as its instructions stand and in the new order.
+    /// Writes the new order of the instructions of a block up to its tail, and returns the clk of a trip that
+    /// follows another one, as its instructions stand and in the new order.
     fn pass_regions(
         &mut self,
         body: &MachineBody,

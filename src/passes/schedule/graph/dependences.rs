@@ -76,6 +76,24 @@ impl LoopGraph {
         self.graph.nodes().range(NodeId::default()..self.body_end).iter().map(|node| node.entity)
     }
 
+    /// The logical load of what a node writes to LDS: a global read of the loop or, if it loads straight into
+    /// LDS, the node's own.
+    ///
+    /// # Errors
+    /// A kernel that is broken.
+    pub(crate) fn loaded_by(&self, view: SchedulerView, write: NodeId) -> Result<Option<Entity>, Bug> {
+        let own = &self.nodes[write];
+        if own.op == Op::GlobalToShared {
+            return Ok(Some(own.expansion.logical));
+        }
+        let value = view.node(self.graph.nodes()[write].entity)?.operands.at(0)?;
+        let load = view.node(value)?.piece(value).logical;
+        let is_load = |node: NodeId| {
+            self.nodes[node].expansion.logical == load && self.graph.nodes()[node].class == Class::ReadGlobal
+        };
+        Ok(self.body().any(is_load).then_some(load))
+    }
+
     /// What a node does; nothing for a junction.
     pub fn op(&self, node: NodeId) -> Option<Op> {
         self.nodes.get(node).map(|node| node.op)

@@ -1,20 +1,12 @@
 //! The schedule: which cluster each operation belongs to, and what waves wait for at the end of each.
 
-use super::super::products::lists::{straight_to_lds, through_registers};
+use super::super::products::lists::TileNodes;
 use super::super::products::tags::NodeTags;
 use super::shares::VectorShare;
 use super::{ClusterTile, Clusters};
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::node::Control;
 use crate::ir::schedule::{Cluster, Directive, Nodes, PipelineStage, ScheduleTracer, WaveSchedule};
-
-/// The nodes of a tile.
-struct ClusterTileNodes {
-    load: Nodes,
-    read: Nodes,
-    /// None if it is loaded straight into LDS.
-    write: Option<Nodes>,
-}
 
 /// The schedule of a loop in clusters, whose nodes have these tags.
 ///
@@ -31,8 +23,7 @@ pub(super) fn schedule_of_clusters(clusters: &Clusters, tags: &NodeTags) -> Resu
         for share in &clusters.shares {
             shares.push(shared_nodes(s, s.get_node_by_tag(next()), share));
         }
-        let tiles: Vec<ClusterTileNodes> =
-            clusters.tiles.iter().map(|tile| tile_nodes(s, tile, next())).collect();
+        let tiles: Vec<TileNodes> = clusters.tiles.iter().map(|tile| tile.nodes(s, next())).collect();
         let lists = Lists { s, clusters, products, seldom, shares, tiles };
         let placed = lists.placed();
         let per_trip = 2 * clusters.products.len();
@@ -71,16 +62,6 @@ fn shared_nodes(s: &ScheduleTracer, nodes: Nodes, share: &VectorShare) -> [Vec<N
     }
 }
 
-/// The nodes of a tile.
-fn tile_nodes(s: &ScheduleTracer, tile: &ClusterTile, tag: &str) -> ClusterTileNodes {
-    if tile.is_direct() {
-        let (load, read) = straight_to_lds(s, tag);
-        return ClusterTileNodes { load, read, write: None };
-    }
-    let (load, read, write) = through_registers(s, tag);
-    ClusterTileNodes { load, read, write: Some(write) }
-}
-
 /// The nodes of all operations.
 struct Lists<'a> {
     s: &'a ScheduleTracer,
@@ -88,7 +69,7 @@ struct Lists<'a> {
     products: Vec<Nodes>,
     seldom: Vec<Nodes>,
     shares: Vec<[Vec<Nodes>; 2]>,
-    tiles: Vec<ClusterTileNodes>,
+    tiles: Vec<TileNodes>,
 }
 
 impl Lists<'_> {

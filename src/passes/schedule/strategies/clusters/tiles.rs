@@ -9,10 +9,10 @@
 
 use bevy_ecs::prelude::*;
 
+use super::super::products::lists::TileNodes;
 use super::places::OperationPlaces;
 use super::unsuitable::NotClustered;
-use crate::ir::node::Op;
-use crate::ir::nodes::Bug;
+use crate::ir::schedule::ScheduleTracer;
 use crate::passes::schedule::graph::dependence_graph::NodeId;
 use crate::passes::schedule::graph::dependences::{LoopBuffer, LoopGraph};
 use crate::passes::schedule::graph::resources::Class;
@@ -39,6 +39,11 @@ pub(super) struct ClusterTile {
 impl ClusterTile {
     pub(super) fn is_direct(&self) -> bool {
         self.load == self.write
+    }
+
+    /// Its nodes, which have a tag.
+    pub(super) fn nodes(&self, s: &ScheduleTracer, tag: &str) -> TileNodes {
+        if self.is_direct() { TileNodes::direct(s, tag) } else { TileNodes::staged(s, tag) }
     }
 }
 
@@ -89,9 +94,8 @@ fn tile(
     if !is_one(&buffer.writes, logical(write)) || !is_one(&buffer.reads, read) {
         return Err(round_trip());
     }
-    let is_direct = found.op(write) == Some(Op::GlobalToShared);
-    let load =
-        if is_direct { logical(write) } else { loaded_by(view, found, write)?.ok_or_else(round_trip)? };
+    let load = found.loaded_by(view, write)?.ok_or_else(round_trip)?;
+    let is_direct = load == logical(write);
     let mut first = None::<u32>;
     for &node in &buffer.reads {
         let used = places.first_product(found, node);
@@ -112,14 +116,4 @@ fn tile(
         loads,
         copies: 1 + u32::from(is_direct),
     })
-}
-
-/// The global read whose value a node writes to LDS.
-fn loaded_by(view: SchedulerView, found: &LoopGraph, write: NodeId) -> Result<Option<Entity>, Bug> {
-    let value = view.node(found.graph.nodes()[write].entity)?.operands.at(0)?;
-    let load = view.node(value)?.piece(value).logical;
-    let is_load = |node: NodeId| {
-        found.nodes[node].expansion.logical == load && found.graph.nodes()[node].class == Class::ReadGlobal
-    };
-    Ok(found.body().any(is_load).then_some(load))
 }

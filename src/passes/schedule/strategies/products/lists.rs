@@ -3,6 +3,28 @@
 use crate::ir::schedule::{NodeType, Nodes, ScheduleTracer};
 use crate::ir::types::AddressSpace::Global;
 
+/// The nodes of what comes through LDS.
+pub(in crate::passes::schedule::strategies) struct TileNodes {
+    pub load: Nodes,
+    pub read: Nodes,
+    /// None if it is loaded straight into LDS.
+    pub write: Option<Nodes>,
+}
+
+impl TileNodes {
+    /// Those with a tag, of a tile that is loaded straight into LDS.
+    pub(in crate::passes::schedule::strategies) fn direct(s: &ScheduleTracer, tag: &str) -> TileNodes {
+        let (load, read) = straight_to_lds(s, tag);
+        TileNodes { load, read, write: None }
+    }
+
+    /// Those with a tag, of a tile that goes through registers.
+    pub(in crate::passes::schedule::strategies) fn staged(s: &ScheduleTracer, tag: &str) -> TileNodes {
+        let (load, read, write) = through_registers(s, tag);
+        TileNodes { load, read, write: Some(write) }
+    }
+}
+
 /// Global reads, LDS reads and LDS writes of the factor with a tag.
 pub(in crate::passes::schedule::strategies) fn through_registers(
     s: &ScheduleTracer,

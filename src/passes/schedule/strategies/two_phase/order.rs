@@ -1,23 +1,15 @@
 //! The schedule: which half trip each operation belongs to, reads among the products, and a barrier after
 //! each half.
 
-use super::super::products::lists::{straight_to_lds, through_registers};
+use super::super::products::lists::TileNodes;
 use super::super::products::tags::NodeTags;
 use super::halves::Phase;
-use super::tiles::StagedTile;
 use super::{PlacedOperation, TwoPhases};
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::node::Control;
 use crate::ir::schedule::{
     Cluster, Directive, Interleave, Nodes, PipelineStage, ScheduleTracer, WaveSchedule,
 };
-
-/// The nodes of a tile.
-struct TileNodes {
-    load: Nodes,
-    /// None if it is loaded straight into LDS.
-    write: Option<Nodes>,
-}
 
 /// The schedule of a loop in two phases, whose nodes have these tags.
 ///
@@ -37,9 +29,9 @@ pub(super) fn schedule_of_two_phases(
         let (products, others) = (listed(&phases.products), listed(&phases.others));
         let (mut tiles, mut reads) = (Vec::new(), Vec::new());
         for (tile, number) in phases.tiles.tiles.iter().zip(0..) {
-            let (nodes, read) = tile_nodes(s, tile, next());
+            let nodes = tile.nodes(s, next());
+            reads.push(nodes.read);
             tiles.push(nodes);
-            reads.push(read);
             let others = phases.tiles.reads.iter().filter(|read| read.tile == number).skip(1);
             reads.extend(others.map(|_| s.get_node_by_tag(next())));
         }
@@ -63,16 +55,6 @@ pub(super) fn schedule_of_two_phases(
         }
         s.stagger(kernel);
     })
-}
-
-/// The nodes of a tile, and those of its first read.
-fn tile_nodes(s: &ScheduleTracer, tile: &StagedTile, tag: &str) -> (TileNodes, Nodes) {
-    if tile.is_direct() {
-        let (load, read) = straight_to_lds(s, tag);
-        return (TileNodes { load, write: None }, read);
-    }
-    let (load, read, write) = through_registers(s, tag);
-    (TileNodes { load, write: Some(write) }, read)
 }
 
 /// What each half trip of the pipeline holds.

@@ -7,10 +7,10 @@
 
 use bevy_ecs::prelude::*;
 
+use super::super::products::lists::TileNodes;
 use super::halves::{HalfTrips, Phase};
 use super::unsuitable::NotTwoPhases;
-use crate::ir::node::Op;
-use crate::ir::nodes::Bug;
+use crate::ir::schedule::ScheduleTracer;
 use crate::passes::schedule::graph::dependence_graph::NodeId;
 use crate::passes::schedule::graph::dependences::{LoopBuffer, LoopGraph};
 use crate::passes::schedule::graph::resources::Class;
@@ -48,6 +48,11 @@ pub(super) struct StagedTile {
 impl StagedTile {
     pub(super) fn is_direct(&self) -> bool {
         self.load == self.write
+    }
+
+    /// Its nodes, which have a tag.
+    pub(super) fn nodes(&self, s: &ScheduleTracer, tag: &str) -> TileNodes {
+        if self.is_direct() { TileNodes::direct(s, tag) } else { TileNodes::staged(s, tag) }
     }
 }
 
@@ -111,10 +116,7 @@ fn add(
     if buffer.writes.iter().any(|&other| logical(other) != logical(write)) {
         return Err(round_trip());
     }
-    let load = match found.op(write) {
-        Some(Op::GlobalToShared) => logical(write),
-        _ => loaded_by(view, found, write)?.ok_or_else(round_trip)?,
-    };
+    let load = found.loaded_by(view, write)?.ok_or_else(round_trip)?;
     let mut reads: Vec<TileRead> = Vec::new();
     for &node in &buffer.reads {
         let half =
@@ -144,15 +146,4 @@ fn add(
     tiles.tiles.push(StagedTile { load, write: logical(write), loaded, written, copies });
     tiles.reads.extend(reads);
     Ok(())
-}
-
-/// The global read whose value a node writes to LDS.
-fn loaded_by(view: SchedulerView, found: &LoopGraph, write: NodeId) -> Result<Option<Entity>, Bug> {
-    let entity = found.graph.nodes()[write].entity;
-    let value = view.node(entity)?.operands.at(0)?;
-    let load = view.node(value)?.piece(value).logical;
-    let is_load = |node: NodeId| {
-        found.nodes[node].expansion.logical == load && found.graph.nodes()[node].class == Class::ReadGlobal
-    };
-    Ok(found.body().any(is_load).then_some(load))
 }
