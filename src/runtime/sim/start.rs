@@ -184,6 +184,11 @@ impl<'a> LaunchContext<'a> {
     }
 
     /// Number of workgroups.
+    /// Workgroups along each axis.
+    pub(super) fn grid(&self) -> [u64; 3] {
+        self.config.grid.map(u64::from)
+    }
+
     pub(super) fn workgroups(&self) -> u64 {
         self.config.grid.iter().map(|&n| u64::from(n)).product()
     }

@@ -5,7 +5,8 @@
 //! from rows of the instruction table (`costs`), from lanes' addresses (`banks`, `lanes`) and from caches and
 //! translation (`hierarchy`, `translation`) over addresses that do not depend on the process (`places`).
 //! Resources that compute units share are divided among them; how much of what they load is the same is
-//! sampled beforehand (`share`). The result is scaled to the device (`report`).
+//! sampled beforehand (`share`). The result is scaled to the device (`report`); if some workgroups have more
+//! work than others, a few of each kind are simulated (`uneven`).
 //!
 //! Every number of the model is in `parameters`, with its confidence and its source. The model leaves out
 //! queues and channels between L2 and memory; the clock is given, and does not follow the load.
@@ -68,6 +69,7 @@ mod share;
 mod trace;
 mod translation;
 mod turn;
+mod uneven;
 mod unit;
 mod vector_path;
 
@@ -81,6 +83,7 @@ use super::memory::DeviceMemory;
 use super::module::Module;
 use super::start::{LaunchContext, Segments, occupancy};
 use hierarchy::{Active, Hierarchy, LaunchSurroundings};
+use uneven::UnevenWork;
 use unit::ComputeUnit;
 
 pub use crate::codegen::target::{ClockChoice, Confidence, DeviceModel, DeviceParameter, ParameterValue};
@@ -220,8 +223,12 @@ pub(super) fn time(
     let mut unit = ComputeUnit::new(&launch, &costs, device, hierarchy, options.events.min(MOST_EVENTS));
     let simulated = spread.assigned.min(options.rounds.saturating_mul(resident)).max(1);
     launch.begins(simulated);
-    let workgroups = spread.workgroups().take(simulated as usize);
-    unit.run(workgroups, resident.min(spread.assigned), spread.launch_interval(device))
+    let mut uneven = UnevenWork::of(&launch, &costs);
+    let workgroups = match &mut uneven {
+        Some(work) => work.examples(simulated, resident),
+        None => spread.workgroups().take(simulated as usize).collect(),
+    };
+    unit.run(workgroups.into_iter(), resident.min(spread.assigned), spread.launch_interval(device))
         .map_err(|stopped| SimError::Fault(Box::new(launch.fault(module, stopped))))?;
     let about = report::About {
         options,
@@ -232,6 +239,7 @@ pub(super) fn time(
         sharing,
         workgroups: launch.workgroups(),
         simulated,
+        uneven,
     };
     let object = ObjectFile::parse(module.object()).map_err(|error| SimError::Object(error.to_string()))?;
     let lines = object.lines();

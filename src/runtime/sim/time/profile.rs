@@ -52,6 +52,13 @@ impl TimeReport {
             self.limited_by,
             unit.clk_per_workgroup.round()
         )?;
+        if let Some([least, most]) = unit.clk_of_workgroups {
+            let (least, most) = (least.round(), most.round());
+            writeln!(
+                out,
+                "  uneven     workgroups take {least} to {most} clk, and are dealt out one by one"
+            )?;
+        }
         if let Some(l) = &self.main_loop {
             let [first, last] = l.address;
             writeln!(

@@ -10,6 +10,7 @@ use super::super::wave::LANES;
 use super::bound::{LoopBound, UnitSpeed};
 use super::hierarchy::{Sharing, Traffic};
 use super::record::{Busy, Counters, IssueEvent, Pipe, Record, Stall, Wait};
+use super::uneven::{UnevenWork, dealt_out, least_and_most, mean};
 use super::unit::{ComputeUnit, WaveTime};
 use super::{TimeOptions, WorkgroupSpread};
 use crate::codegen::target::{
@@ -125,8 +126,11 @@ pub struct UnitReport {
     pub operations: u64,
     /// Clk until the last simulated workgroup had ended.
     pub clk: u64,
-    /// Clk between the ends of two workgroups in steady state.
+    /// Clk between the ends of two workgroups in steady state; the mean of all if they differ.
     pub clk_per_workgroup: f64,
+    /// The least and the most clk of a workgroup, if they have different work.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub clk_of_workgroups: Option<[f64; 2]>,
     /// Traffic of the caches.
     pub traffic: Traffic,
     /// When each wave ran.
@@ -320,6 +324,7 @@ pub(super) struct About<'a> {
     pub sharing: Sharing,
     pub workgroups: u64,
     pub simulated: u64,
+    pub uneven: Option<UnevenWork>,
 }
 
 impl About<'_> {
@@ -364,13 +369,15 @@ pub(super) fn report(
             InstructionReport::new(address, text, line(address), &record.counters[step])
         })
         .collect();
+    let own_clk = about.uneven.as_ref().map(|work| work.clk(&unit.waves)).unwrap_or_default();
     let unit_report = UnitReport {
         workgroups: about.simulated,
         assigned: about.spread.assigned,
         instructions: record.counters.iter().map(|c| c.issued).sum(),
         operations: record.operations,
         clk,
-        clk_per_workgroup: clk_per_workgroup(&unit.ends, resident as usize),
+        clk_per_workgroup: mean(&own_clk).unwrap_or_else(|| clk_per_workgroup(&unit.ends, resident as usize)),
+        clk_of_workgroups: least_and_most(&own_clk),
         traffic: unit.hierarchy.traffic,
         waves: std::mem::take(&mut unit.waves),
     };
@@ -391,7 +398,7 @@ pub(super) fn report(
         stalls: stall_reports(record).into(),
         instructions_left_out: instructions.len().saturating_sub(MOST_LISTED),
         instructions,
-        estimate: estimate(about, &unit_report),
+        estimate: estimate(about, &unit_report, &own_clk),
         rests_on: doubts(used_parameters(&unit, about.options.clock), device),
         unit: unit_report,
         timeline: Timeline {
@@ -498,14 +505,25 @@ fn main_loop(
     })
 }
 
-fn estimate(about: &About<'_>, unit: &UnitReport) -> Estimate {
+/// The estimate for the device, whose workgroups take `own_clk` each, or all what the simulated ones take if
+/// that is empty.
+fn estimate(about: &About<'_>, unit: &UnitReport, own_clk: &[f64]) -> Estimate {
     let spread = about.spread;
     let left = spread.assigned - about.simulated;
-    let total = unit.clk as f64 + left as f64 * unit.clk_per_workgroup;
+    let resident = u64::from(about.occupancy.workgroups_per_compute_unit);
+    let (total, scale) = match &about.uneven {
+        Some(work) => {
+            let cold = work.cold_clk(&unit.waves, own_clk);
+            (cold + dealt_out(own_clk, spread, resident), work.scale(&unit.waves))
+        }
+        // All workgroups are assumed to do what the first one does.
+        None => (
+            unit.clk as f64 + left as f64 * unit.clk_per_workgroup,
+            about.workgroups as f64 / about.simulated as f64,
+        ),
+    };
     let microseconds = total / about.options.megahertz();
-    // All workgroups are assumed to do what the first one does.
-    let scale = about.workgroups as f64 / about.simulated as f64;
-    let places = spread.dies * spread.units_per_die * u64::from(about.occupancy.workgroups_per_compute_unit);
+    let places = spread.dies * spread.units_per_die * resident;
     let per_second = |count: f64| count * scale / microseconds / 1e6;
     Estimate {
         rounds: about.workgroups as f64 / places as f64,
@@ -516,6 +534,6 @@ fn estimate(about: &About<'_>, unit: &UnitReport) -> Estimate {
         tera_operations: per_second(unit.operations as f64),
         bandwidth: per_second((unit.traffic.loaded + unit.traffic.stored) as f64),
         memory_bandwidth: per_second((unit.traffic.memory_read + unit.traffic.memory_written) as f64),
-        extrapolated: left > 0,
+        extrapolated: left > 0 || !own_clk.is_empty(),
     }
 }
