@@ -133,21 +133,14 @@ impl OperationLayer<'_> {
         self.emitter.op(op, &[mask, a, b]);
     }
 
-    /// `yes` where the condition holds, `no` elsewhere.
-    pub(super) fn select(
-        &mut self,
-        condition: Entity,
-        at: u32,
-        [yes, no]: [Scalar; 2],
-        dtype: DType,
-    ) -> Result<Operand, Diagnostic> {
-        let mask = self.mask(condition, at)?;
+    /// `yes` in the lanes of a mask, `no` elsewhere.
+    pub(super) fn select(&mut self, mask: Operand, [yes, no]: [Scalar; 2], dtype: DType) -> Operand {
         if dtype.bits() == 64 {
-            return Ok(self.choose_pair(mask, yes, no));
+            return self.choose_pair(mask, yes, no);
         }
         let (yes, no) = (self.vop3_source(yes), self.vop3_source(no));
         let out = self.emitter.vgpr(1);
         self.emitter.op(Opcode::VCndmaskB32, &[out, no, yes, mask]);
-        Ok(out)
+        out
     }
 }

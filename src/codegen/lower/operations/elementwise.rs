@@ -16,6 +16,10 @@ use crate::ir::op::ElementWiseOp;
 use crate::ir::types::DType;
 use crate::passes::loops::expand::Expansion;
 
+/// Lane masks that are there before the first of them chooses a number: gfx940 and later wait two
+/// instructions for one (LLVM GCNHazardRecognizer.cpp, `VALUWriteSGPRVALUReadWaitstates`).
+const MASKS_AHEAD: u32 = 4;
+
 /// An element-wise node whose elements are computed one by one.
 #[derive(Copy, Clone)]
 struct ElementwiseNode<'o> {
@@ -40,6 +44,16 @@ impl<'o> ElementwiseNode<'o> {
             | ElementWiseOp::Broadcast => self.operands,
             ElementWiseOp::Compare(_) | ElementWiseOp::Decode(_) | ElementWiseOp::Encode(_) => &[],
         }
+    }
+
+    /// The condition that chooses among its numbers, or that is its number.
+    fn condition(&self) -> Option<Entity> {
+        let chooses = match self.op {
+            ElementWiseOp::Select => true,
+            ElementWiseOp::Convert(Conversion::Cast) => self.from == DType::I1,
+            _ => false,
+        };
+        self.operands.first().copied().filter(|_| chooses)
     }
 
     fn is_wide(&self) -> bool {
@@ -89,6 +103,11 @@ impl OperationLayer<'_> {
         if let (Op::Convert(Conversion::Bitcast), &[operand]) = (op, operands) {
             return self.same_bits(node, operand, elements);
         }
+        if let (Op::Broadcast, &[operand]) = (op, operands)
+            && self.repeated_registers(node, operand, elements)?
+        {
+            return Ok(());
+        }
         let from = self.logical_dtype(
             *operands.last().ok_or_else(|| Diagnostic::bug("an operation without operands"))?,
         )?;
@@ -121,7 +140,18 @@ impl OperationLayer<'_> {
             values.iter().for_each(|&operand| self.finish(operand));
         }
         let mut starts = [self.emitter.mark(); 2];
+        let mut masks: SmallVec<[Operand; MASKS_AHEAD as usize]> = SmallVec::new();
         for at in 0..elements {
+            if let Some(condition) = whole.condition()
+                && at % MASKS_AHEAD == 0
+            {
+                let matching = self.matching(whole.logical, condition)?;
+                masks.clear();
+                for next in at..elements.min(at + MASKS_AHEAD) {
+                    masks.push(self.mask(condition, matching.element(next))?);
+                }
+            }
+            let mask = masks.get((at % MASKS_AHEAD) as usize).copied();
             let mark = self.emitter.mark();
             starts[at as usize % 2] = mark;
             let mut inputs: SmallVec<[Scalar; 3]> = SmallVec::new();
@@ -133,7 +163,7 @@ impl OperationLayer<'_> {
                 let most_uniform = usize::from(matches!(whole.op, ElementWiseOp::Binary(_)));
                 self.limit_uniform(&mut inputs, most_uniform);
             }
-            let result = self.computed(&whole, at, &inputs)?;
+            let result = self.computed(&whole, mask, &inputs)?;
             match value {
                 Some(value) => {
                     // A copy of a uniform value is kept for its other uses.
@@ -154,10 +184,17 @@ impl OperationLayer<'_> {
     fn computed(
         &mut self,
         whole: &ElementwiseNode,
-        at: u32,
+        mask: Option<Operand>,
         inputs: &[Scalar],
     ) -> Result<Operand, Diagnostic> {
         let (is_wide, from, to) = (whole.is_wide(), whole.from, whole.to);
+        if let Some(mask) = mask {
+            let numbers = match *inputs {
+                [yes, no] => [yes, no],
+                _ => [one_of(to), Scalar::ZERO],
+            };
+            return Ok(self.select(mask, numbers, to));
+        }
         Ok(match (whole.op, inputs) {
             (ElementWiseOp::Unary(op), &[x]) if is_wide => self.wide_unary(op, x, from)?,
             (ElementWiseOp::Unary(op), &[x]) => self.unary(op, x, from)?,
@@ -167,29 +204,38 @@ impl OperationLayer<'_> {
             (ElementWiseOp::Convert(Conversion::Cast), &[x]) if is_wide => self.wide_cast(x, from, to),
             (ElementWiseOp::Convert(Conversion::Cast), &[x]) => self.cast(x, from, to),
             (ElementWiseOp::Broadcast, &[x]) => self.in_vectors(x, to),
-            (ElementWiseOp::Convert(Conversion::Cast), &[]) => {
-                let one = match (to.is_float(), to.bits()) {
-                    (true, 64) => 1f64.to_bits() as i64,
-                    (true, _) => i64::from(1f32.to_bits()),
-                    (false, _) => 1,
-                };
-                self.chosen(whole, at, [Scalar::Const(one), Scalar::ZERO])?
-            }
-            (ElementWiseOp::Select, &[yes, no]) => self.chosen(whole, at, [yes, no])?,
             _ => return Err(Diagnostic::bug("an element-wise operation without its operands")),
         })
     }
 
-    /// One of two numbers, by the mask that is the first operand.
-    fn chosen(
+    /// Lets the elements of a node be the registers of its operand, as often as each is repeated; false if
+    /// they do not fill registers.
+    fn repeated_registers(
         &mut self,
-        whole: &ElementwiseNode,
-        at: u32,
-        numbers: [Scalar; 2],
-    ) -> Result<Operand, Diagnostic> {
-        let condition = whole.operands[0];
-        let mask = self.matching(whole.logical, condition)?.element(at);
-        self.select(condition, mask, numbers, whole.to)
+        node: Entity,
+        operand: Entity,
+        elements: u32,
+    ) -> Result<bool, Diagnostic> {
+        let logical = Expansion::at(self.kernel.world, node).logical;
+        if self.logical_dtype(logical)?.bits() != 32 {
+            return Ok(false);
+        }
+        self.finish(operand);
+        let place = *self.place(operand)?;
+        let matching = self.matching(logical, operand)?;
+        let first = self.places.scattered.len() as u32;
+        for at in 0..elements {
+            let register = match place {
+                ValuePlace::Registers(registers) => registers.offset(matching.element(at)),
+                ValuePlace::Scattered(first) => {
+                    self.places.scattered[(first + matching.element(at)) as usize]
+                }
+                _ => return Ok(false),
+            };
+            self.places.scattered.push(register);
+        }
+        self.set_place(node, ValuePlace::Scattered(first));
+        Ok(true)
     }
 
     /// A node whose registers are those of its operand.
@@ -206,6 +252,15 @@ impl OperationLayer<'_> {
         self.set_place(node, place);
         Ok(())
     }
+}
+
+/// The number of a condition that holds.
+fn one_of(dtype: DType) -> Scalar {
+    Scalar::Const(match (dtype.is_float(), dtype.bits()) {
+        (true, 64) => 1f64.to_bits() as i64,
+        (true, _) => i64::from(1f32.to_bits()),
+        (false, _) => 1,
+    })
 }
 
 /// An element repeated in all places of two registers that elements of its dtype have.
