@@ -60,8 +60,9 @@ pub(super) fn place_workgroups(binder: &mut Binder, geometry: &mut Geometry) -> 
             Reordering::Grouped(rows) => order.group(&mut places, *rows),
             Reordering::Xcd(dies) => order.deal(&mut places, *dies),
             Reordering::Place { .. } => {
-                is_free = true;
-                places = order.moved(step, &places, (binder.options, locations))?;
+                let moved = order.moved(step, &places, (binder.options, locations))?;
+                is_free |= !order.mirrors(&places, &moved).map_err(|error| order.fault(error))?;
+                places = moved;
                 Ok(())
             }
         }
@@ -222,6 +223,17 @@ impl Orderer<'_> {
         Ok(moved)
     }
 
+    /// True if each axis of an order has the same places, from the first or from the last one on.
+    fn mirrors(&mut self, places: &Places, moved: &Places) -> Result<bool, ExprError> {
+        for (axis, (&place, &moved)) in places.iter().zip(moved).enumerate() {
+            let last = self.arena.sub(self.grid[axis], Expr::ONE)?;
+            if moved != place && moved != self.arena.sub(last, place)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
     /// The author's place of the workgroups that are at `places`.
     fn place(
         &mut self,
@@ -257,7 +269,8 @@ impl Orderer<'_> {
         let Some(count) = self.workgroups().filter(|&count| count <= MAX_CHECKED) else {
             let text = "it cannot be checked that the order of workgroups takes every tile once".to_owned();
             return Err(fault(text).help(format!(
-                "bind the sizes, for a grid of at most {MAX_CHECKED} workgroups, or use grouped_order and xcd_order"
+                "bind the sizes, for a grid of at most {MAX_CHECKED} workgroups, or use grouped_order, xcd_order, or \
+                 grid_size(axis) - 1 - workgroup_id(axis)"
             )));
         };
         let sizes: SmallVec<[i64; MAX_AXES]> =
