@@ -4,6 +4,7 @@
 use groundswell_testing::matrix_table::records;
 use std::collections::BTreeMap;
 
+use groundswell::prelude::{Device, Kernel, Options};
 use groundswell::simulator::time::{
     ClockChoice, Confidence, DeviceModel, Pipe, Stall, TimeOptions, TimeReport,
 };
@@ -485,4 +486,41 @@ fn products_have_their_operations_on_every_chip() {
         let product = 2.0 * 256f64.powi(3);
         assert!((operations / product - 1.0).abs() < 0.02, "{}: {operations} of {product}", device.name);
     }
+}
+
+/// Workgroup `n` of 608 adds up `n / 8 + 1` tiles: the launch takes as long as the last ones, and as products
+/// have as much work in each workgroup, nothing is said of them.
+#[test]
+fn workgroups_of_different_work_are_timed_by_what_they_do() {
+    let device = DeviceModel::MI300X;
+    let text = "kernel sums {
+  workgroup M, 1, 0
+  tile K, 256
+  iterations K, 0, workgroup_0 / 8 + 1
+  x = memory [K] global f32
+  y = memory [M] global f32
+  %none = register [] f32 0.0
+  %sum = iterate K (%before = %none) {
+    %x = read x
+    %part = reduce_sum %x over K
+    %next = add %before, %part
+    yield %next
+  }
+  %all = broadcast %sum [M]
+  write %all, y
+}
+";
+    let kernel = Kernel::parse(text, "sums.gsw").unwrap_or_else(|fault| panic!("{fault}"));
+    let options = Options::new(device.target).set("M", 608).set("K", 256 * 76);
+    let executable = kernel.compile(&options).unwrap_or_else(|fault| panic!("{fault}"));
+    let simulator = Device::simulator(device.target);
+    let [x, y] = [256 * 76, 608].map(|count| simulator.upload(&vec![1f32; count]).expect("fits"));
+    let launch = simulator.launch(&executable).buffer(&x).buffer(&y);
+    let report = launch.time(&TimeOptions::new(device)).expect("runs");
+    let [least, most] = report.unit.clk_of_workgroups.expect("they differ");
+    assert!(most > 10.0 * least, "{least} to {most} clk");
+    assert!((0.9 * most..2.0 * most).contains(&report.estimate.clk), "{} of {most}", report.estimate.clk);
+    assert!(report.profile().contains("  uneven     workgroups take "), "{}", report.profile());
+    let even = gemm(device, 256, [128, 128, 32]).run(&TimeOptions::new(device)).expect("runs");
+    assert_eq!(even.unit.clk_of_workgroups, None);
 }
