@@ -47,6 +47,7 @@
 //! | [`Schedule`] | how loops run |
 //! | [`GlobalToShared`], [`KernargPreload`] | how tiles come into LDS, who loads arguments |
 //! | [`UnitFactors`] | how sums are multiplied with factors that are one most of the time |
+//! | [`MaskedTiles`] | whether loops visit tiles that are masked entirely |
 //! | [`ObjectVersion`], [`DebugInfo`] | what the object says |
 //! | [`Executable`] | the result: code object, launch data, report |
 //! | [`Diagnostic`], [`Diagnostics`], [`Location`] | what is wrong, where, why, and a way out |
@@ -101,7 +102,7 @@ pub use crate::ir::types::DType::{
     I16, I32, I64,
 };
 pub use crate::passes::options::{
-    DebugInfo, Deny, GlobalToShared, KernargPreload, Options, Schedule, SetBy, UnitFactors,
+    DebugInfo, Deny, GlobalToShared, KernargPreload, MaskedTiles, Options, Schedule, SetBy, UnitFactors,
 };
 pub use crate::runtime::buffer::Buffer;
 pub use crate::runtime::check;

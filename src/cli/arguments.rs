@@ -175,6 +175,10 @@ pub struct KernelArguments {
     /// asking whether they are
     #[arg(long)]
     pub always_rescale: bool,
+    /// Visit tiles of loops that masks hide entirely, and ask after the mask in those of which it hides
+    /// nothing
+    #[arg(long)]
+    pub visit_masked: bool,
     /// Multiply the factors of scaled_mma with their scales in this dtype, bf16, f16 or f32, as chips need it
     /// that have no instruction for such products
     #[arg(long, value_name = "DTYPE")]

@@ -150,6 +150,7 @@ fn plain(kernel: &str) -> KernelArguments {
         global_to_shared: None,
         fast_math: false,
         always_rescale: false,
+        visit_masked: false,
         emulate: None,
         bounds_check: false,
         deny: Vec::new(),

@@ -91,6 +91,9 @@ impl Job {
         if arguments.always_rescale {
             options = options.unit_factors(UnitFactors::Multiply);
         }
+        if arguments.visit_masked {
+            options = options.masked_tiles(MaskedTiles::Visit);
+        }
         if let Some(name) = &arguments.emulate {
             options = options.emulate(dtype("--emulate", name).map_err(Failure::usage)?);
         }

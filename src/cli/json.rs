@@ -58,6 +58,7 @@ pub fn compilation(job: &Job, executable: &Executable, times: &Times) -> Map<Str
         "waves_per_simd": report.waves_per_simd,
         "limited_by": report.limited_by.to_string(),
         "seldom": report.seldom_instructions,
+        "loops_of_masks": report.loops_of_masks,
         "schedule": schedule(report),
         "direct_loads": { "tiles": report.direct_loads, "why": report.direct_loads_why },
     });

@@ -46,6 +46,8 @@ pub struct DimGeometry {
     /// takes, and tiles from one iteration to the next. Without it iterations have the numbers of their
     /// tiles.
     pub step: Option<(Expr, u32)>,
+    /// The first iterations and the ends of loops over it that a pass has divided.
+    pub divided: SmallVec<[(Expr, Expr); 1]>,
     /// Elements per wave.
     pub wave: Option<u32>,
     /// Elements that a workgroup's lanes cover, if it has the whole dimension and they cover more than there
@@ -67,6 +69,7 @@ impl DimGeometry {
             tiling: None,
             iterations: None,
             step: None,
+            divided: SmallVec::new(),
             wave: None,
             covered: None,
             origin: u32::MAX,
@@ -174,7 +177,17 @@ impl Geometry {
 
     /// True if the code of a kernel computes with the numbers of its workgroup.
     pub(crate) fn counts_workgroups(&self) -> bool {
-        !self.places.is_empty() || self.chooses_iterations()
+        !self.places.is_empty() || self.chooses_iterations() || self.divides_loops()
+    }
+
+    /// True if a pass has divided the iterations of some loop.
+    pub(crate) fn divides_loops(&self) -> bool {
+        self.dims.values().any(|dim| !dim.divided.is_empty())
+    }
+
+    /// How many loops there are instead of those whose iterations a pass has divided.
+    pub(crate) fn divided_loops(&self) -> u32 {
+        self.dims.values().map(|dim| dim.divided.len() as u32).sum()
     }
 
     /// True if the author says which iterations some loop runs.
@@ -197,6 +210,11 @@ impl Geometry {
 #[derive(Component, Copy, Clone, PartialEq, Eq, Debug)]
 #[component(storage = "SparseSet")]
 pub struct Remainder;
+
+/// On a loop: masks hide something in its tiles, and nothing in those of the loop that it was divided from.
+#[derive(Component, Copy, Clone, PartialEq, Eq, Debug)]
+#[component(storage = "SparseSet")]
+pub(crate) struct MaskedPart;
 
 /// On a read or write of global memory: which elements it may not touch, and how wide one instruction may be.
 #[derive(Component, Clone, PartialEq, Eq, Debug)]

@@ -82,6 +82,8 @@ pub const PIPELINE: &[Pass] = pipeline! {
     "bind_symbols" analysis::bind_symbols::bind_symbols, ANY;
     "infer_types" analysis::infer_types::infer_types, ANY;
     "fold_places" rewriting::fold_places::fold_places, PLACES;
+    "divide_masked_loops" loops::masked_tiles::divide_masked_loops, PLACES;
+    "narrow_broadcasts" rewriting::narrow_broadcasts::narrow_broadcasts, PLACES;
     "scale_maxima" rewriting::scale_maxima::scale_maxima, FAST_MATH;
     "contract_products" rewriting::contract_products::contract_products, FAST_MATH;
     "find_padded_factors" loops::padded_factors::find_padded_factors, PRODUCTS;

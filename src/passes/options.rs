@@ -122,6 +122,18 @@ pub enum UnitFactors {
     Multiply,
 }
 
+/// What becomes of loops whose values are masked by their places, as the scores of causal attention are.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug, Default)]
+pub enum MaskedTiles {
+    /// Tiles of which nothing is masked do without the mask, and tiles that are masked entirely are not
+    /// visited if they change nothing. Infinities and NaN that such tiles would multiply with zero are not
+    /// seen; all else is the same.
+    #[default]
+    Skip,
+    /// Every tile is visited, with the mask.
+    Visit,
+}
+
 /// Whether a kernel notes which of its coordinates leave their memories.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub enum BoundsChecking {
@@ -200,6 +212,7 @@ pub struct Options {
     global_to_shared: GlobalToShared,
     functions: FloatFunctions,
     unit_factors: UnitFactors,
+    masked_tiles: MaskedTiles,
     bounds_checking: BoundsChecking,
     emulated: Option<DType>,
     debug_info: DebugInfo,
@@ -224,6 +237,7 @@ impl Options {
             global_to_shared: GlobalToShared::default(),
             functions: FloatFunctions::default(),
             unit_factors: UnitFactors::default(),
+            masked_tiles: MaskedTiles::default(),
             bounds_checking: BoundsChecking::default(),
             emulated: None,
             debug_info: DebugInfo::default(),
@@ -356,6 +370,13 @@ impl Options {
         self
     }
 
+    /// Chooses whether loops visit tiles that are masked entirely.
+    #[must_use]
+    pub fn masked_tiles(mut self, which: MaskedTiles) -> Options {
+        self.masked_tiles = which;
+        self
+    }
+
     /// Adds checks to accesses at coordinates: a launch in which a coordinate leaves its memory is an error
     /// that names the access, the memory and the coordinate. Such kernels are larger and slower.
     ///
@@ -426,6 +447,7 @@ impl Options {
             global_to_shared,
             functions,
             unit_factors,
+            masked_tiles,
             bounds_checking,
             emulated,
             debug_info,
@@ -442,8 +464,9 @@ impl Options {
             writeln!(out, "{out_of_range:?} {deny:?} {max_vgprs:?} {object_version:?} {kernarg_preload:?}");
         let _ = writeln!(
             out,
-            "{global_to_shared:?} {functions:?} {unit_factors:?} {bounds_checking:?} {emulated:?} {debug_info:?}"
+            "{global_to_shared:?} {functions:?} {unit_factors:?} {masked_tiles:?} {bounds_checking:?} {emulated:?}"
         );
+        let _ = writeln!(out, "{debug_info:?}");
         match schedule {
             Schedule::Manual(schedule) => {
                 schedule.identity().write_key(out);
@@ -515,6 +538,11 @@ impl Options {
     /// How running sums are multiplied with factors that are one most of the time.
     pub(crate) fn requested_unit_factors(&self) -> UnitFactors {
         self.unit_factors
+    }
+
+    /// Whether loops visit tiles that are masked entirely.
+    pub(crate) fn requested_masked_tiles(&self) -> MaskedTiles {
+        self.masked_tiles
     }
 
     /// Which accesses note that they leave their memories.

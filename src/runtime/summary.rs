@@ -83,6 +83,13 @@ impl Report {
             let count = self.seldom_instructions;
             lines.push(("seldom", format!("{count} instructions, left out while their factors are one")));
         }
+        if self.loops_of_masks > 0 {
+            let count = self.loops_of_masks;
+            lines.push((
+                "masks",
+                format!("divide loops into {count}: tiles of which they hide nothing do without"),
+            ));
+        }
         if self.stores.total() > 0 {
             let stores = self.stores.entries().map(|(bytes, count)| format!("{count} of {bytes} bytes"));
             lines.push(("stores", stores.collect::<Vec<_>>().join(", ")));

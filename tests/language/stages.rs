@@ -352,6 +352,14 @@ const PLANTED: &[Planted] = &[
         let binary = find(world, root, |op| matches!(op, Op::Binary(_)));
         change::<Operands>(world, &binary, |operands| { operands.0[1] = operands.0[0]; true })
     } },
+    Planted { pass: "divide_masked_loops", what: "the tiles without masks are not visited", plant: |world, root| {
+        let loops = find(world, root, is_loop);
+        change::<Trip>(world, &loops[..1], |trip| { trip.start = trip.end; true })
+    } },
+    Planted { pass: "narrow_broadcasts", what: "maxima are minima", plant: |world, root| {
+        let maxima = find(world, root, |op| *op == Op::Binary(BinaryOp::Max));
+        change::<Op>(world, &maxima, |op| { *op = Op::Binary(BinaryOp::Min); true })
+    } },
     Planted { pass: "scale_maxima", what: "a scale keeps its sign", plant: |world, root| {
         let magnitudes = find(world, root, |op| *op == Op::Unary(UnaryOp::Abs));
         change::<Op>(world, &magnitudes, |op| { *op = Op::Unary(UnaryOp::Neg); true })
@@ -566,6 +574,14 @@ fn packed_rows() -> (Kernel, Options) {
     (kernel.unwrap(), Options::new(Target::GFX942).set(m, 4).set(k, 17))
 }
 
+/// Causal attention of more keys than a tile, over two workgroups.
+fn causal_attention() -> (Kernel, Options) {
+    let text = include_str!("../files/divide_masked_loops/causal.gsw");
+    let written = text.split("; ---").next().unwrap_or(text);
+    let kernel = Kernel::parse(written, "causal.gsw").unwrap();
+    (kernel, Options::new(Target::GFX942).set("M", 128).set("N", 128).set("D", 16))
+}
+
 /// Sums of rows that a loop adds up, and logs.
 fn logged_sums() -> (Kernel, Options) {
     let [m, n] = symbols(["M", "N"]);
@@ -619,6 +635,8 @@ fn planted_faults_are_named_after_their_pass() {
     let scaled_meaning = KernelResults::of(&scaled, &scaled_options, &open, 1).unwrap();
     let (blocks, blocks_options) = product_of_blocks();
     let blocks_meaning = KernelResults::of(&blocks, &blocks_options, &open, 1).unwrap();
+    let (causal, causal_options) = causal_attention();
+    let causal_meaning = KernelResults::of(&causal, &causal_options, &open, 1).unwrap();
     let mut wrong = Vec::new();
     for Planted { pass, what, plant } in PLANTED {
         let (kernel, options, meaning) = match *pass {
@@ -630,6 +648,7 @@ fn planted_faults_are_named_after_their_pass() {
             "sort_rows" => (&sorted, &sorted_options, &sorted_meaning),
             "stage_values" => (&reversed, &reversed_options, &reversed_meaning),
             "scale_maxima" => (&softmax, &softmax_options, &softmax_meaning),
+            "divide_masked_loops" | "narrow_broadcasts" => (&causal, &causal_options, &causal_meaning),
             "carry_parts" => (&carried, &carried_options, &carried_meaning),
             "split_reductions" | "mask_folds" => (&sums, &sums_options, &sums_meaning),
             _ => (&kernel, &options, &meaning),

@@ -64,6 +64,8 @@ pub(crate) struct NodeSpan {
 pub(crate) struct LoopCode {
     /// Machine blocks that are loop bodies, outermost first.
     pub bodies: Vec<Range<BlockId>>,
+    /// Which of these take the tiles in which masks hide something.
+    pub masked: Vec<usize>,
     /// Blocks that are left out most of the time.
     pub seldom: Vec<BlockId>,
     /// The first instructions of regions that are ordered by cost.

@@ -44,7 +44,7 @@ impl Interpreter<'_> {
         if yields.len() != carried.len() {
             return Err(malformed());
         }
-        let (tiles, step) = self.iterations(dim, size.div_ceil(tile))?;
+        let (tiles, step) = self.iterations(node, dim, size.div_ceil(tile))?;
         for start in tiles.step_by(step).map(|number| number * tile) {
             self.enter(dim, start, tile)?;
             self.carried.push(carried);

@@ -8,11 +8,11 @@ use bevy_ecs::prelude::Entity;
 use super::Interpreter;
 use crate::ir::constraint::{Constraint, GridSymbol, MAX_AXES, SCALARS_OF_ITERATIONS, dim_of_iteration};
 use crate::ir::diagnostic::{Diagnostic, Kind};
-use crate::ir::expr::{ExprArena, SymExpr, Symbol};
+use crate::ir::expr::{Expr, ExprArena, SymExpr, Symbol};
 use crate::ir::facts::{Expressions, Geometry};
 use crate::ir::kernel::{Constraints, DimTable};
 use crate::ir::layout::Dim;
-use crate::ir::node::{Body, Name, Op};
+use crate::ir::node::{Body, Name, Op, Trip};
 use crate::ir::walk;
 
 /// The workgroup that runs.
@@ -97,8 +97,17 @@ impl Interpreter<'_> {
     fn differs(&self) -> bool {
         let constraints = self.world.get::<Constraints>(self.root).map(|c| &c.0[..]).unwrap_or_default();
         let is_number = |node: &Entity| matches!(self.world.get::<Op>(*node), Some(Op::WorkgroupId(_)));
+        let mut nodes = walk::nodes(self.world, self.root).into_iter();
         constraints.iter().any(|(constraint, _)| constraint.workgroup_axes() != 0)
-            || walk::nodes(self.world, self.root).iter().any(is_number)
+            || nodes.any(|node| is_number(&node) || self.trip_differs(node))
+    }
+
+    /// True if the trips that a pass has given a loop depend on the workgroup.
+    fn trip_differs(&self, node: Entity) -> bool {
+        let Some(Trip { start, end }) = self.world.get::<Trip>(node) else { return false };
+        let Some(expressions) = self.world.get::<Expressions>(self.root) else { return false };
+        let is_number = |symbol: Symbol| matches!(GridSymbol::of(symbol), Some(GridSymbol::Workgroup(_)));
+        [start, end].iter().any(|&&limit| expressions.0.symbols(limit).into_iter().any(is_number))
     }
 
     /// Dimensions that are spread over workgroups.
@@ -179,9 +188,17 @@ impl Interpreter<'_> {
         value.to_f64().first().map(|&value| value as i64)
     }
 
-    /// The tiles that a loop over `dim` takes, of `total`: from one to an end, and tiles from each to the
-    /// next.
-    pub(super) fn iterations(&self, dim: Dim, total: usize) -> Result<(Range<usize>, usize), Diagnostic> {
+    /// The tiles that the loop `node` over `dim` takes, of `total`: from one to an end, and tiles from each
+    /// to the next.
+    pub(super) fn iterations(
+        &self,
+        node: Entity,
+        dim: Dim,
+        total: usize,
+    ) -> Result<(Range<usize>, usize), Diagnostic> {
+        if let Some(&Trip { start, end }) = self.world.get::<Trip>(node) {
+            return self.bound_tiles(dim, (start, end));
+        }
         let symbol = self.get::<DimTable>(self.root)?.0.get(dim).copied();
         let chosen =
             self.get::<Constraints>(self.root)?.0.iter().find_map(|(constraint, at)| match constraint {
@@ -210,15 +227,15 @@ impl Interpreter<'_> {
 
     /// The same as passes have bound it.
     fn bound_iterations(&self, dim: Dim) -> Result<Option<(Range<usize>, usize)>, Diagnostic> {
-        let (Some(geometry), Some(expressions)) =
-            (self.world.get::<Geometry>(self.root), self.world.get::<Expressions>(self.root))
-        else {
-            return Ok(None);
-        };
-        let Some((entry, (first, end))) = geometry.dims.get(dim).and_then(|e| Some((e, e.iterations?)))
-        else {
-            return Ok(None);
-        };
+        let geometry = self.world.get::<Geometry>(self.root);
+        let chosen = geometry.and_then(|geometry| geometry.dims.get(dim)?.iterations);
+        chosen.map(|limits| self.bound_tiles(dim, limits)).transpose()
+    }
+
+    /// The tiles of iterations from one on and up to another one, as expressions of the kernel.
+    fn bound_tiles(&self, dim: Dim, (first, end): (Expr, Expr)) -> Result<(Range<usize>, usize), Diagnostic> {
+        let geometry = self.get::<Geometry>(self.root)?;
+        let expressions = self.get::<Expressions>(self.root)?;
         // In the grid as it is unfolded here, workgroups with other numbers take other tiles: the expressions
         // ask for the numbers that the hardware gives the workgroup at this place.
         let numbers = match self.workgroup.alone {
@@ -234,13 +251,13 @@ impl Interpreter<'_> {
             value.ok_or_else(|| Diagnostic::bug("iterations that have no number"))
         };
         let (first, end) = (value(first)?, value(end)?);
-        Ok(Some(match entry.step {
+        Ok(match geometry.dim(dim).step {
             None => (first..end, 1),
             Some((tile, step)) => {
                 let (tile, step) = (value(tile)?, step as usize);
                 (tile + first * step..tile + end * step, step)
             }
-        }))
+        })
     }
 }
 

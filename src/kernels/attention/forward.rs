@@ -59,17 +59,24 @@ fn body<const CARRIED: usize>(attention: &Attention, w: &Tracer) {
 fn distribute(attention: &Attention, w: &Tracer) {
     let AttentionDims { batch, heads, queries, keys, kv_heads, .. } = AttentionDims::of(attention.heads);
     let [block_m, wave_m, block_n] = symbols(["BLOCK_M", "WAVE_M", "BLOCK_N"]);
+    let is_packed = attention.tensors.layout == AttentionLayout::Packed;
+    // Masks leave the last queries the most keys: their workgroups start first, and those of all heads, which
+    // have as much work, one after the other, so that dies and compute units get as much as each other.
+    let is_uneven = !attention.masks.is_empty() && !is_packed;
+    let [of_queries, of_heads] = if is_uneven { [1, 0] } else { [0, 1] };
+    if is_uneven {
+        w.distribute([reorder(of_queries, grid_size(of_queries) - 1 - workgroup_id(of_queries))]);
+    }
     w.distribute([
-        workgroup(queries, block_m, 0),
-        workgroup(heads, 1, 1),
+        workgroup(queries, block_m, of_queries),
+        workgroup(heads, 1, of_heads),
         workgroup(batch, 1, 2),
         tile(keys, block_n),
         wave(queries, wave_m),
     ]);
     w.distribute(attention.wave_of_values());
     w.mma_type(attention.choice().1);
-    let is_followed = attention.tensors.layout != AttentionLayout::Packed;
-    if let Some(group) = attention.heads.group().filter(|_| is_followed) {
+    if let Some(group) = attention.heads.group().filter(|_| !is_packed) {
         w.follow(kv_heads, heads / group, [heads]);
     }
 }

@@ -39,7 +39,11 @@ fn is_less_a_maximum(read: NodeReader<'_, '_>, difference: &NodeItem) -> Result<
 
 /// True if a condition holds only where `y` is above `x`: it compares with `x` or with that and a constant
 /// more.
-fn is_above(read: NodeReader<'_, '_>, condition: Entity, [y, x]: [Entity; 2]) -> Result<bool, Bug> {
+pub(in crate::passes) fn is_above(
+    read: NodeReader<'_, '_>,
+    condition: Entity,
+    [y, x]: [Entity; 2],
+) -> Result<bool, Bug> {
     let compared = read(condition)?;
     let (above, least) = match (*compared.op, &compared.operands.0[..]) {
         (Op::Compare(Predicate::Gt | Predicate::Ge), &[above, least])

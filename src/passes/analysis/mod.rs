@@ -8,7 +8,7 @@
 //!   workgroups, where the options deny them)
 //! - `memory_strides`, `mapped_accesses`: how memories lie, and what accesses with a mapping reach
 //! - `counted_dims`: dimensions that count parts
-//! - `fractions`: values from 0 to 1
+//! - `fractions`, `positive_values`: values from 0 to 1, and values above 0
 //! - `read_sources`: what a value that is read at coordinates can be read from
 //! - `find_in_place`: which arguments may be one tensor
 //! - `find_unit_factors`: factors that are one most of the time
@@ -26,6 +26,7 @@ pub(crate) mod infer_types;
 pub(crate) mod loop_iterations;
 pub(super) mod mapped_accesses;
 pub(super) mod memory_strides;
+pub(super) mod positive_values;
 pub(super) mod read_sources;
 pub(crate) mod reduction_trees;
 mod workgroup_order;

@@ -3,6 +3,7 @@
 //! - `simplify`: what is the same in all iterations, what is there twice, and what nobody uses; with
 //!   `addresses`, a limit that is judged before the work
 //! - `fold_places`: selections by places that are the same for all elements that exist
+//! - `narrow_broadcasts`: arithmetic on repeated values, done before they are repeated
 //! - `scale_maxima`: maxima that are scaled after they are found, under fast math
 //! - `contract_products`: sums of products that are rounded once, under fast math
 //! - `choose_instructions`: matrix instructions of a chip for the shapes that kernels say
@@ -23,6 +24,7 @@ pub(crate) mod choose_instructions;
 pub(crate) mod contract_products;
 pub(crate) mod fold_places;
 pub(crate) mod multiply_scales;
+pub(crate) mod narrow_broadcasts;
 mod node_maker;
 pub(crate) mod pack_small_floats;
 mod packed_factors;

@@ -2,10 +2,10 @@
 //! is. That is the same number, as rounding keeps an order. Then only a difference uses the scaled values, as
 //! in a softmax, and `contract_products` makes one operation of both.
 //!
-//! A negative scale turns a maximum into a minimum. The sign of a constant is known. That of another scale
-//! goes to a factor of the product that is scaled, if a loop has that factor from outside, where multiplying
-//! it costs nothing in a trip; the scale's magnitude is left, and the least number above zero where it is
-//! zero.
+//! A negative scale turns a maximum into a minimum. The sign of a constant is known, and so is that of what
+//! is made of a size. The sign of another scale goes to a factor of the product that is scaled, if a loop has
+//! that factor from outside, where multiplying it costs nothing in a trip; the scale's magnitude is left, and
+//! the least number above zero where it is zero.
 //!
 //! Scaled values may be masked: where a selection takes infinity instead of them, it takes infinity instead
 //! of what is scaled. A magnitude of zero would make no number of that.
@@ -21,6 +21,8 @@ use crate::ir::types::DType;
 use crate::ir::walk::NodeList;
 use crate::passes::PassResult;
 use crate::passes::analysis::fractions::NodeReader;
+use crate::passes::analysis::positive_values::{KnownSizes, positive_range};
+use crate::passes::facts::{Expressions, Geometry};
 use crate::passes::kernel_editor::KernelEditor;
 
 /// The dtypes of factors that have a sign to turn, exactly and by one multiplication.
@@ -31,7 +33,10 @@ pub(crate) fn scale_maxima(world: &mut World) -> PassResult {
     let mut editor = KernelEditor::new(world)?;
     let uses = editor.use_counts()?;
     for region in editor.regions() {
-        let found = scaled_maxima(&|node| editor.node(node), &uses, &editor.body(region))?;
+        let arena = &editor.kernel::<Expressions>()?.0;
+        let sizes = KnownSizes { geometry: editor.kernel::<Geometry>()?, arena };
+        let read = |node| editor.node(node);
+        let found = scaled_maxima(&read, sizes, &uses, &editor.body(region))?;
         if found.is_empty() {
             continue;
         }
@@ -91,6 +96,7 @@ struct SignedFactor {
 /// Those of a body, in its order.
 fn scaled_maxima(
     read: NodeReader<'_, '_>,
+    sizes: KnownSizes<'_>,
     uses: &NodeMap<u32>,
     body: &[Entity],
 ) -> Result<Vec<ScaledMaximum>, Bug> {
@@ -121,7 +127,7 @@ fn scaled_maxima(
         }
         let operands = [product.operand(0)?, product.operand(1)?];
         for (values, scale) in [(operands[0], operands[1]), (operands[1], operands[0])] {
-            if let Some(sign) = sign(read, uses, inside, values, scale)? {
+            if let Some(sign) = sign((read, sizes), uses, inside, values, scale)? {
                 let ty = extremum.ty.clone();
                 found.push(ScaledMaximum { reduced, reduction, ty, scaled, mask, values, scale, sign });
                 break;
@@ -168,7 +174,7 @@ fn has_difference(read: NodeReader<'_, '_>, body: &[Entity], value: Entity) -> R
 /// The sign of `scale`, by which a body, `inside`, multiplies `values`; none if the scale is no single
 /// number, is zero or infinite as an f32, or if nothing could take an unknown sign.
 fn sign(
-    read: NodeReader<'_, '_>,
+    (read, sizes): (NodeReader<'_, '_>, KnownSizes<'_>),
     uses: &NodeMap<u32>,
     inside: &NodeSet,
     values: Entity,
@@ -183,7 +189,13 @@ fn sign(
         let sign = if rounded > 0.0 { ScaleSign::Positive } else { ScaleSign::Negative };
         return Ok((rounded != 0.0 && rounded.is_finite()).then_some(sign));
     }
-    if inside.contains(scale) || uses.get(values) != Some(&1) {
+    if inside.contains(scale) {
+        return Ok(None);
+    }
+    if positive_range(read, scale, sizes)?.is_some() {
+        return Ok(Some(ScaleSign::Positive));
+    }
+    if uses.get(values) != Some(&1) {
         return Ok(None);
     }
     let product = read(values)?;

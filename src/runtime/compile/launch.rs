@@ -123,10 +123,10 @@ impl Compilation<'_> {
         let counts = geometry.grid.iter().map(|&count| import(count)).collect::<Result<Vec<_>, _>>()?;
         let mut iterations = Vec::new();
         for dim in geometry.dims.values() {
-            if let Some((first, end)) = dim.iterations
-                && !loop_iterations::iterations_fit(geometry, from, &[first, end])
-            {
-                iterations.push((dim.symbol, [import(first)?, import(end)?]));
+            for &(first, end) in dim.iterations.iter().chain(&dim.divided) {
+                if !loop_iterations::iterations_fit(geometry, from, &[first, end]) {
+                    iterations.push((dim.symbol, [import(first)?, import(end)?]));
+                }
             }
         }
         let reaches = self.lowered.reaches.iter().map(|&(_, e)| import(e)).collect::<Result<_, _>>()?;

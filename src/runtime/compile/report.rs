@@ -52,7 +52,9 @@ impl Compilation<'_> {
             .loops
             .bodies
             .iter()
-            .map(|blocks| {
+            .enumerate()
+            .filter(|(number, _)| !self.lowered.loops.masked.contains(number))
+            .map(|(_, blocks)| {
                 let often = iter_entity_range(blocks.clone())
                     .filter(|block| !self.lowered.loops.seldom.contains(block));
                 InstructionMix::of(often.flat_map(|block| machine.body.block(block)))
@@ -81,6 +83,7 @@ impl Compilation<'_> {
             reductions: reduction_trees(world, root, self.options.target().name)?,
             main_loop,
             seldom_instructions: seldom,
+            loops_of_masks: self.fact::<Geometry>()?.divided_loops(),
             stores: StoreCounts::of(machine.body.insts.values()),
             schedule_requested: self.options.requested_schedule().name(),
             schedule_applied: scheduled.map_or("none", |scheduled| scheduled.applied),

@@ -2,10 +2,11 @@
 //!
 //! - `definition`: what attention computes, as plain loops, and by how much a kernel may miss it
 //! - `trial`: a kernel that is interpreted and executed on numbers, and compared with the definition
-//! - the tests: `forward`, `variants`, `packed`, `quantised`, `refusals`, `page`
+//! - the tests: `forward`, `variants`, `masked_tiles`, `packed`, `quantised`, `refusals`, `page`
 
 mod definition;
 mod forward;
+mod masked_tiles;
 mod packed;
 mod page;
 mod quantised;

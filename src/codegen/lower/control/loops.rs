@@ -14,7 +14,7 @@ use crate::ir::diagnostic::{Diagnostic, Kind};
 use crate::ir::expr::{Expr, ExprError};
 use crate::ir::layout::Dim;
 use crate::ir::node::*;
-use crate::passes::facts::Remainder;
+use crate::passes::facts::{MaskedPart, Remainder};
 use crate::passes::loops::expand::Expansion;
 
 /// A loop or pipeline whose body comes next.
@@ -104,7 +104,12 @@ impl ControlLayer<'_> {
                 Some(_) => self.emitter.current_block(),
                 None => self.emitter.next_block(None),
             };
-            self.emitter.out.loops.bodies.push(block..block.next());
+            let is_masked = self.kernel.world.get::<MaskedPart>(logical).is_some();
+            let loops = &mut self.emitter.out.loops;
+            if is_masked {
+                loops.masked.push(loops.bodies.len());
+            }
+            loops.bodies.push(block..block.next());
             back = Some(BackEdge { counter, per_trip, block });
         }
         Ok(Some(EnteredLoop { scope, symbols, carried, once, guard, back }))

@@ -98,8 +98,8 @@ impl ControlLayer<'_> {
         let geometry = self.kernel.geometry;
         let names = |expr| self.arena.symbols(expr).contains(&GridSymbol::Workgroup(axis).symbol());
         let counted = || {
-            let chosen = geometry.dims.values().filter_map(|dim| dim.iterations);
-            chosen.flat_map(|(first, end)| [first, end]).any(names)
+            let mut limits = geometry.dims.values().flat_map(|dim| dim.iterations.iter().chain(&dim.divided));
+            limits.any(|&(first, end)| names(first) || names(end))
         };
         if self.kernel.counts_workgroups && counted() {
             return true;

@@ -146,7 +146,8 @@ pub(super) fn run(
     machine.bind(inputs)?;
     let mut steps = machine.trace()?;
     let constraints = world.get::<Constraints>(root).map(|c| &c.0[..]).unwrap_or_default();
-    let differs = constraints.iter().any(|(constraint, _)| constraint.workgroup_axes() != 0);
+    let differs = geometry.divides_loops()
+        || constraints.iter().any(|(constraint, _)| constraint.workgroup_axes() != 0);
     let sets =
         walk::nodes(world, root).iter().any(|&node| matches!(world.get::<Op>(node), Some(Op::SetSymbol(_))));
     let mut grid = [1u32; MAX_AXES];

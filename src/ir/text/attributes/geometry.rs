@@ -4,7 +4,7 @@ use smallvec::SmallVec;
 
 use super::{Attach, Parsed, Parser, Printed, attach, put};
 use crate::ir::constraint::MAX_AXES;
-use crate::ir::diagnostic::Diagnostic;
+use crate::ir::diagnostic::{Diagnostic, Location};
 use crate::ir::expr::{Expr, Symbol};
 use crate::ir::facts::{DimGeometry, Geometry};
 use crate::ir::text::Detail;
@@ -36,8 +36,10 @@ pub(super) fn print(place: Printed<'_>, out: &mut String) -> Option<()> {
                 put!(out, ", {word} {value}");
             }
         }
-        if let Some((first, end)) = dim.iterations {
-            out.push_str(", iterations (");
+        let chosen = dim.iterations.iter().map(|limits| ("iterations", limits));
+        let divided = dim.divided.iter().map(|limits| ("divided", limits));
+        for (word, &(first, end)) in chosen.chain(divided) {
+            put!(out, ", {word} (");
             place.expr(first, out);
             out.push_str(") (");
             place.expr(end, out);
@@ -155,6 +157,15 @@ impl Parser<'_> {
         Ok(all)
     }
 
+    /// `(first) (end)`.
+    fn iteration_limits(&mut self, at: Location) -> Parsed<(Expr, Expr)> {
+        let both = self.bracketed()?;
+        let &[first, end] = both.as_slice() else {
+            return Err(Diagnostic::invalid("iterations have a first one and an end").at(Some(at)));
+        };
+        Ok((first, end))
+    }
+
     /// `(size, axis A, workgroup N, wave N, tile N, at N)`.
     fn dim_geometry(&mut self, symbol: Symbol) -> Parsed<DimGeometry> {
         self.cursor.expect("(")?;
@@ -182,11 +193,10 @@ impl Parser<'_> {
             } else if let Some(elements) = self.labelled("covered")? {
                 entry.covered = Some(positive(elements)?);
             } else if self.cursor.take_word("iterations") {
-                let both = self.bracketed()?;
-                let &[first, end] = both.as_slice() else {
-                    return Err(Diagnostic::invalid("iterations have a first one and an end").at(Some(at)));
-                };
-                entry.iterations = Some((first, end));
+                entry.iterations = Some(self.iteration_limits(at)?);
+            } else if self.cursor.take_word("divided") {
+                let limits = self.iteration_limits(at)?;
+                entry.divided.push(limits);
             } else if let Some(step) = self.labelled("step")? {
                 let first = self.bracketed()?;
                 let &[first] = first.as_slice() else {
@@ -200,7 +210,7 @@ impl Parser<'_> {
             } else {
                 return Err(self
                     .cursor
-                    .expected("`axis`, `wave`, `tile`, `iterations`, `step` or `covered`"));
+                    .expected("`axis`, `wave`, `tile`, `iterations`, `divided`, `step` or `covered`"));
             }
         }
         self.cursor.expect(")")?;

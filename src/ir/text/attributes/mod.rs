@@ -111,6 +111,13 @@ const ROWS: &[AttributeRow] = &[
         same::<Pipelined>,
     ),
     row("remainder", AttributePosition::After, flag::<Remainder>, |_| attach(Remainder), same::<Remainder>),
+    row(
+        "masked_part",
+        AttributePosition::After,
+        flag::<MaskedPart>,
+        |_| attach(MaskedPart),
+        same::<MaskedPart>,
+    ),
     row("rest", AttributePosition::After, flag::<Rest>, |_| attach(Rest), same::<Rest>),
     row(
         "staggered",

@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 use crate::ir::node::*;
 use crate::ir::nodes::Bug;
 use crate::ir::op::OpClass;
-use crate::passes::facts::Remainder;
+use crate::passes::facts::{MaskedPart, Remainder};
 use crate::passes::schedule::apply::unroll::Rest;
 use crate::passes::schedule::apply::written::TaggedNodes;
 use crate::passes::schedule::graph::dependences::LoopGraph;
@@ -57,7 +57,8 @@ pub(super) fn of_known_loop(
 pub(super) enum Tagged {
     /// These nodes, in program order.
     Nodes(Vec<Entity>),
-    /// Only nodes of a loop's remainder, such as this one: the loop itself has no iteration.
+    /// Only nodes of a loop's remainder, or of what masks divide from it, such as this one: the loop itself
+    /// has no iteration.
     Remainder(Entity),
     /// Nothing; perhaps this tag was meant.
     Nothing(Option<String>),
@@ -102,7 +103,8 @@ impl<'a> TagIndex<'a> {
                 continue;
             }
             let own = seen.piece(node).logical;
-            let in_remainder = in_remainder || (is_region && world.get::<Remainder>(own).is_some());
+            let is_beside = world.get::<Remainder>(own).is_some() || world.get::<MaskedPart>(own).is_some();
+            let in_remainder = in_remainder || (is_region && is_beside);
             // The results and carried values of a loop belong to it.
             if !seen.op.is_carried() && seen.op.row().class != OpClass::Declaration {
                 if last.0 != own {
@@ -134,8 +136,8 @@ impl<'a> TagIndex<'a> {
         }))
     }
 
-    /// All nodes with a tag, except those in loops' remainders and in the loops that unrolling leaves, which
-    /// no schedule touches.
+    /// All nodes with a tag, except those in loops' remainders, in what masks divide from loops, and in the
+    /// loops that unrolling leaves, which no author's schedule touches.
     pub(super) fn get(&self, wanted: &str) -> Tagged {
         match self.rows.iter().find(|row| *row.tag == *wanted) {
             Some(row) if !row.nodes.is_empty() => Tagged::Nodes(row.nodes.clone()),

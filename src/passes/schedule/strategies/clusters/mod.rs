@@ -37,6 +37,7 @@ use self::tiles::ClusterTile;
 use self::unsuitable::NotClustered;
 use super::products::tags::NodeTags;
 use crate::ir::diagnostic::Diagnostic;
+use crate::passes::facts::MaskedPart;
 use crate::passes::schedule::apply::copies::LdsRoom;
 use crate::passes::schedule::apply::written::WrittenSchedule;
 use crate::passes::schedule::graph::dependences::LoopGraph;
@@ -112,6 +113,10 @@ fn classify(view: SchedulerView, node: Entity, found: &LoopGraph) -> Result<Clus
     if waves == 0 || !waves.is_multiple_of(2 * target.simds_per_compute_unit) {
         return Err(NotClustered::Waves(waves));
     }
+    let looped = view.node(node)?.piece(node).logical;
+    if view.world.get::<MaskedPart>(looped).is_some() {
+        return Err(NotClustered::Masked);
+    }
     if found.body().any(|node| found.is_fence(node)) {
         return Err(NotClustered::Others("barriers or controls"));
     }
@@ -126,7 +131,7 @@ fn classify(view: SchedulerView, node: Entity, found: &LoopGraph) -> Result<Clus
     let enough = places.stages() + 2 * UNROLLED;
     let unrolls = view.most_iterations(node)?.is_none_or(|most| most >= enough);
     Ok(Clusters {
-        looped: view.node(node)?.piece(node).logical,
+        looped,
         products: places.products(),
         seldom: places.seldom(),
         shares,

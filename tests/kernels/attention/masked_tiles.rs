@@ -1,0 +1,84 @@
+//! Tiles that masks hide: which are visited, and what is not seen of those that are not.
+
+use groundswell::kernels::{Attention, AttentionTile};
+use groundswell::prelude::*;
+use groundswell_testing::exact_case::of_numbers;
+
+/// Queries and keys.
+const LENGTH: usize = 256;
+/// Elements of a head.
+const DIM: usize = 32;
+
+fn base() -> Attention {
+    Attention::new(1, DIM as u32).tile(AttentionTile::new(64, 16, 32)).sizes(1, LENGTH as u32, LENGTH as u32)
+}
+
+/// What a launch leaves in the output, and its matrix instructions.
+fn run(attention: &Attention, masked: MaskedTiles, values: &Tensor) -> (Vec<f64>, u64) {
+    let kernel = attention.kernel().expect("a kernel");
+    let options = attention.options(Target::GFX942).masked_tiles(masked);
+    let executable = kernel.compile(&options).expect("compiles");
+    let device = Device::simulator(Target::GFX942);
+    let shape = [1, 1, LENGTH, DIM];
+    let [q, k] = [1, 2].map(|seed| Tensor::random(&shape, DType::Bf16, seed).expect("fits"));
+    let buffers = [&q, &k, values, &q].map(|tensor| device.upload_tensor(tensor).expect("fits"));
+    let launch = buffers.iter().fold(device.launch(&executable), |launch, buffer| launch.buffer(buffer));
+    let result = launch.run().expect("runs");
+    let bytes = buffers[3].read_bytes().expect("readable");
+    let output = Tensor::from_bytes(&shape, DType::Bf16, &bytes).expect("whole");
+    (output.to_f64(), result.stats.mfma)
+}
+
+fn values() -> Tensor {
+    Tensor::random(&[1, 1, LENGTH, DIM], DType::Bf16, 3).expect("fits")
+}
+
+/// Of 8 tiles of keys that each of 4 workgroups would visit.
+#[test]
+fn tiles_that_masks_hide_are_not_visited() {
+    for (title, attention, visited) in [
+        ("causal", base().causal(), 2 + 4 + 6 + 8),
+        ("a window", base().window(31, 0), 2 + 3 + 3 + 3),
+        ("a mask of the author's", base().mask(|_, query, key| key.less_equal(query - 64)), 2 + 4 + 6),
+        ("all keys", base(), 32),
+        // Nothing is known of places that are multiplied.
+        ("squares", base().mask(|_, query, key| (key * key).less_equal(query)), 32),
+    ] {
+        let [(skipped, fewer), (whole, all)] =
+            [MaskedTiles::Skip, MaskedTiles::Visit].map(|masked| run(&attention, masked, &values()));
+        assert_eq!(fewer * 32, all * visited, "{title}");
+        let differs =
+            |at: &usize| (skipped[*at] - whole[*at]).abs() > 2f64.powi(-7) * whole[*at].abs().max(0.1);
+        assert_eq!((0..whole.len()).find(differs), None, "{title}");
+    }
+}
+
+/// The report counts the loops, and its mix is that of the loop without masks.
+#[test]
+fn reports_say_that_loops_are_divided() {
+    let compiled = |attention: &Attention| {
+        let options = attention.options(Target::GFX942).schedule(Schedule::None);
+        attention.kernel().expect("a kernel").compile(&options).expect("compiles")
+    };
+    let [causal, plain] = [base().causal(), base()].map(|attention| compiled(&attention));
+    assert_eq!([&causal, &plain].map(|executable| executable.report().loops_of_masks), [2, 0]);
+    let lines = causal.report().lines();
+    let line = lines.iter().find(|line| line.0 == "masks").expect("a line");
+    assert_eq!(line.1, "divide loops into 2: tiles of which they hide nothing do without");
+    let mixes = [&causal, &plain].map(|executable| executable.report().main_loop.expect("a loop"));
+    assert_eq!(mixes[0].valu, mixes[1].valu);
+}
+
+/// What stands in a tile that nobody visits is not multiplied with zero.
+#[test]
+fn what_is_no_number_is_seen_where_a_tile_is_visited() {
+    let mut numbers = values().to_f64();
+    numbers[200 * DIM..201 * DIM].fill(f64::NAN);
+    let values = of_numbers(DType::Bf16, &[1, 1, LENGTH, DIM], &numbers);
+    let [(skipped, _), (visited, _)] =
+        [MaskedTiles::Skip, MaskedTiles::Visit].map(|masked| run(&base().causal(), masked, &values));
+    assert!(visited.iter().all(|number| number.is_nan()));
+    let (before, with) = skipped.split_at(192 * DIM);
+    assert!(before.iter().all(|number| number.is_finite()));
+    assert!(with.iter().all(|number| number.is_nan()));
+}
