@@ -274,13 +274,15 @@ impl ProgramWriter<'_> {
         }
         let ProgramWriter { program, sources, code, .. } = self;
         let lates: Vec<u64> = program.instructions.iter().map(|one| one.work.late()).collect();
-        for (one, source) in program.instructions.iter_mut().zip(&*sources) {
+        for (at, (one, source)) in program.instructions.iter_mut().zip(&*sources).enumerate() {
             let Some(id) = source.code.expand() else { continue };
             one.operands.extend(code.instruction(id).operands.iter().filter_map(|operand| {
                 let from = makers[operand.from].expand()?.index();
                 let trips = (source.stage + operand.trips).saturating_sub(sources[from].stage);
                 let late = if operand.accumulates { 0 } else { lates[from] };
-                Some(TripOperand { from: from as u32, trips, late })
+                // What several nodes have in common, as a part of an address, has been measured with one of
+                // them, and is computed with the first one in this order.
+                (trips > 0 || from < at).then_some(TripOperand { from: from as u32, trips, late })
             }));
         }
     }

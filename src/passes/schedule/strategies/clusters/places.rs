@@ -49,6 +49,8 @@ pub(super) struct OperationPlaces {
     pub operations: PrimaryMap<ChainOperationId, ClusteredOperation>,
     /// The operation of each node.
     pub of_node: PrimaryMap<NodeId, ChainOperationId>,
+    /// For operations that take no time: whether a product needs their results, by way of others of the kind.
+    hands_to_product: SecondaryMap<ChainOperationId, bool>,
     /// Clusters of a trip.
     pub per_trip: u32,
 }
@@ -73,6 +75,7 @@ impl OperationPlaces {
             return Err(NotClustered::NoChain("second product"));
         }
         places.per_trip = 2 * products;
+        places.find_handed(found);
         if !places.operations.values().any(|own| own.part == OperationPart::Vector) {
             return Err(NotClustered::NoChain("arithmetic"));
         }
@@ -122,7 +125,33 @@ impl OperationPlaces {
             };
             of_node.push(id);
         }
-        Ok(OperationPlaces { operations, of_node, per_trip: 0 })
+        Ok(OperationPlaces { operations, of_node, hands_to_product: SecondaryMap::new(), per_trip: 0 })
+    }
+
+    /// Finds which operations that take no time, such as carried values, hand on to a product what they are
+    /// given.
+    fn find_handed(&mut self, found: &LoopGraph) {
+        let edges: Vec<_> = self.values(found).filter(|edge| edge.2 == 0).collect();
+        // Uses come after what they use, so that one round in the other direction finds all of them.
+        for id in self.operations.keys().rev() {
+            if self.operations[id].part == OperationPart::Free {
+                let users = edges.iter().filter(|edge| edge.0 == id).map(|edge| edge.1);
+                let hands = users.map(|to| self.is_for_product(to)).any(|is| is);
+                self.hands_to_product[id] = hands;
+            }
+        }
+    }
+
+    /// True for products, and for what hands its operands to one.
+    pub(super) fn is_for_product(&self, id: ChainOperationId) -> bool {
+        matches!(self.operations[id].part, OperationPart::Product(_)) || self.hands_to_product[id]
+    }
+
+    /// Clusters from one operation to another that needs its result.
+    pub(super) fn distance(&self, from: ChainOperationId, to: ChainOperationId) -> u32 {
+        let user =
+            if self.hands_to_product[to] { OperationPart::Product(0) } else { self.operations[to].part };
+        Self::between(self.operations[from].part, user)
     }
 
     /// The first cluster from `cluster` on in which an operation may run.
@@ -138,8 +167,8 @@ impl OperationPlaces {
         }
     }
 
-    /// Clusters from one operation to another that needs its result: what a product makes is there in the
-    /// next cluster, and what arithmetic makes in its own, for arithmetic.
+    /// The same of parts: what a product makes is there in the next cluster, and what arithmetic makes in its
+    /// own, for arithmetic.
     fn between(from: OperationPart, to: OperationPart) -> u32 {
         match (from, to) {
             (OperationPart::Vector, OperationPart::Vector)
@@ -164,8 +193,9 @@ impl OperationPlaces {
         for _ in 0..self.operations.len() {
             let mut has_moved = false;
             for &(from, to, _) in &edges {
-                let [from, own] = [from, to].map(|id| self.operations[id]);
-                let cluster = self.at_least(from.cluster + Self::between(from.part, own.part), own.part);
+                let there = self.operations[from].cluster + self.distance(from, to);
+                let own = self.operations[to];
+                let cluster = self.at_least(there, own.part);
                 if cluster > own.cluster {
                     self.operations[to].cluster = cluster;
                     has_moved = true;
@@ -216,7 +246,7 @@ impl OperationPlaces {
             let [from, to] = ids.map(|id| self.operations[id].part);
             // Pieces of a product add to each other in its cluster.
             let is_other = ids[0] != ids[1] && from != OperationPart::Moved && to != OperationPart::Moved;
-            let there = clusters[edge.from] + Self::between(from, to);
+            let there = clusters[edge.from] + self.distance(ids[0], ids[1]);
             is_other && clusters[edge.to] + edge.distance * self.per_trip < there
         };
         match found.graph.edges().iter().filter(|edge| is_value(found, edge)).any(is_late) {
@@ -251,9 +281,9 @@ impl OperationPlaces {
         self.operations.values().map(|own| own.cluster / self.per_trip + 1).max().unwrap_or(1)
     }
 
-    /// The cluster of the first product that uses the result of a node, by way of nodes that take no time;
-    /// none if something else uses it.
-    pub(super) fn first_product(&self, found: &LoopGraph, node: NodeId) -> Option<u32> {
+    /// The first cluster that uses the result of a node, by way of nodes that take no time; none if none
+    /// does, or if something uses it that is no product and no vector arithmetic beside products.
+    pub(super) fn first_use(&self, found: &LoopGraph, node: NodeId) -> Option<u32> {
         let users =
             found.graph.leaving(node).iter().filter(|edge| {
                 edge.distance == 0 && edge.kind == Dependence::Value && edge.to < found.body_end
@@ -262,9 +292,9 @@ impl OperationPlaces {
         for edge in users {
             let user = self.operations[self.of_node[edge.to]];
             let cluster = match user.part {
-                OperationPart::Product(_) => user.cluster,
-                OperationPart::Free => self.first_product(found, edge.to)?,
-                OperationPart::Vector | OperationPart::Seldom | OperationPart::Moved => return None,
+                OperationPart::Product(_) | OperationPart::Vector => user.cluster,
+                OperationPart::Free => self.first_use(found, edge.to)?,
+                OperationPart::Seldom | OperationPart::Moved => return None,
             };
             first = Some(first.map_or(cluster, |known| known.min(cluster)));
         }

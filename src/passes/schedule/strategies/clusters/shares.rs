@@ -231,7 +231,9 @@ impl<'a> VectorSegment<'a> {
                 let is_late = match user.part {
                     OperationPart::Product(_) | OperationPart::Seldom => cluster > self.first + 2,
                     OperationPart::Vector => cluster >= self.first + 2 || self.operations.contains(&to),
-                    OperationPart::Moved | OperationPart::Free => true,
+                    OperationPart::Moved | OperationPart::Free => {
+                        !self.places.is_for_product(to) || cluster > self.first + 2
+                    }
                 };
                 from == id && !is_late
             })

@@ -1,6 +1,7 @@
 //! When what comes through LDS is loaded, written and read.
 //!
-//! A tile is read whole in the memory cluster `r` of the first product that takes it. Waves of the late
+//! A tile is read whole in the memory cluster `r` in front of the first cluster that takes it: that of a
+//! product, or of vector arithmetic beside one. Waves of the late
 //! group do in cluster `c + 1` what those of the other group do in cluster `c`, so a tile that is written
 //! in cluster `w` may be read from `w + 2` on, and its place may be written again two clusters after it has
 //! been read. Writes from registers come two clusters before the read, so one copy is enough; the registers
@@ -98,11 +99,11 @@ fn tile(
     let is_direct = load == logical(write);
     let mut first = None::<u32>;
     for &node in &buffer.reads {
-        let used = places.first_product(found, node);
-        let used = used.ok_or(NotClustered::Others("LDS reads that something else than a product uses"))?;
+        let used = places.first_use(found, node);
+        let used = used.ok_or(NotClustered::Others("LDS reads that are not used beside products"))?;
         first = Some(first.map_or(used, |known| known.min(used)));
     }
-    // A product's memory cluster is the one in front of it.
+    // Memory clusters are in front of those that multiply and compute.
     let read_at = first.map(|first| first as i32 - 1).ok_or_else(round_trip)?;
     let loaded = read_at - places.per_trip as i32;
     let loads = found.body().filter(|&node| logical(node) == load).count() as u32;
