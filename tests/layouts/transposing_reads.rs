@@ -108,6 +108,31 @@ fn every_form_and_dtype_on_twenty_shapes() {
     }
 }
 
+/// A part of a tensor that the workgroup chooses comes through LDS as the whole does.
+#[test]
+fn tiles_at_coordinates_that_a_workgroup_has_in_common_are_turned() {
+    let kernel = Kernel::trace("parts", |w| {
+        let [parts, m, n, k] = symbols(["PARTS", "M", "N", "K"]);
+        let [block_m, block_n, block_k] = symbols(["BLOCK_M", "BLOCK_N", "BLOCK_K"]);
+        w.distribute([workgroup(m, block_m, 0), workgroup(n, block_n, 1), tile(k, block_k)]);
+        w.mma_type(MatrixShape::M16x16);
+        let a = w.memory("a", [parts, k, m], Shared, F16);
+        let b = w.memory("b", [n, k], Shared, F16);
+        let part = w.workgroup_id(1);
+        let zero = w.register([m, n], F32, 0.0);
+        let [sum] =
+            w.iterate(k, [zero], |w, [sum]| [w.mma(w.read_at(a, (part, k, m), [k, m]), w.read(b), sum)]);
+        w.write(sum, w.memory("c", [m, n], Global, F32));
+    });
+    let kernel = kernel.expect("a kernel");
+    for (at, shape) in SHAPES.into_iter().enumerate() {
+        let mut case = case(&kernel, shape, [64, 64, 32], at % 3 == 0, format!("parts {shape:?}"));
+        case.values.push(("PARTS", 3));
+        case.options = case.options.set("PARTS", 3).schedule(SCHEDULES[at % 4].clone());
+        assert!(turned(&case.hold(at as u64)) > 0, "{}", case.title);
+    }
+}
+
 /// Tiles, waves and instructions as products on the chip have them, through registers and straight to LDS.
 #[test]
 fn tiles_lie_in_lds_without_conflicts() {

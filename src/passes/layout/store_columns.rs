@@ -290,13 +290,18 @@ pub(super) fn factor_order(
         return Ok(FactorOrder::Straight);
     }
     let memory = operands.last()?;
-    let shared = accessed.get(memory)?.1.is_some_and(|space| space.0 == AddressSpace::Shared);
-    if !shared || operands.0.len() > 1 {
+    let mut in_lds = accessed.get(memory)?.1.is_some_and(|space| space.0 == AddressSpace::Shared);
+    for &coordinate in operands.0.iter().filter(|&&value| value != memory) {
+        // Those that the workgroup does not have in common keep a tile from LDS.
+        in_lds &= nodes.get(coordinate)?.2.dims.is_empty();
+    }
+    if !in_lds {
         let turned = !turns_units && side_by_side(factor, nodes, accessed, geometry) == Some(row);
         return Ok(if turned { FactorOrder::TurnedInLanes } else { FactorOrder::Straight });
     }
-    // Words of units are innermost in both.
-    let turned = mapping.is_none() && (turns_units || nodes.get(memory)?.2.dims.last() != Some(&k));
+    // A tile of a mapped read has the dimensions of the value. Words of units are innermost in both.
+    let of_tile = if mapping.is_some() { factor } else { memory };
+    let turned = mapping.is_none() && turns_units || nodes.get(of_tile)?.2.dims.last() != Some(&k);
     Ok(if turned { FactorOrder::Turned } else { FactorOrder::Straight })
 }
 
