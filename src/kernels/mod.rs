@@ -18,6 +18,7 @@
 //! - [`grouped_gemm`](grouped_gemm()): rows that are multiplied by the matrices of their experts
 //! - [`chained_gemm`](chained_gemm()): two products one after the other
 //! - [`Attention`]: softmax of products of queries and keys, times values, with its variants
+//! - [`AttentionBackward`]: its gradients
 //! - [`block_scaled_gemm`]: products of narrow floats with a scale for each block
 //! - [`block_float_gemm`]: products of OCP's MX formats: 4-, 6- and 8-bit floats with a scale for each 32
 //! - [`arrange_scales`]: their scales in the order in which products take them
@@ -75,8 +76,8 @@ use crate::prelude::*;
 use asked::asked_at;
 
 pub use attention::{
-    Attention, AttentionLayout, AttentionScales, AttentionTile, BiasShape, Diagonal, LatentDecode,
-    PagedDecode, PagedExtend, paged_append,
+    Attention, AttentionBackward, AttentionLayout, AttentionScales, AttentionTile, BackwardKernel, BiasShape,
+    Diagonal, GradientTile, LatentDecode, PagedDecode, PagedExtend, paged_append,
 };
 pub use block_float::{ScaleOrder, arrange_scales, block_float_gemm};
 pub use block_scaled::block_scaled_gemm;

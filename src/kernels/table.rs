@@ -5,11 +5,11 @@ use std::panic::Location as Caller;
 use super::gemm::base;
 use super::table_symbols::*;
 use super::{
-    Attention, Conv2d, Elementwise, Form, Gemm, ImageLayout, LatentDecode, Norm, OperandShape, PagedDecode,
-    PagedExtend, Rope, RopePairs, ScaleOrder, SortOrder, Waves, arrange_scales, block_float_gemm,
-    block_scaled_gemm, chained_gemm, column_sum, copy, copy_strided, cumsum, cumsum_exclusive, gather,
-    grouped_gemm, histogram, log_softmax, paged_append, permute, row_argmax, row_max, row_sum, scatter_add,
-    softmax, sort, split_k, split_k_atomic, stream_k, topk, transpose,
+    Attention, BackwardKernel, Conv2d, Elementwise, Form, Gemm, ImageLayout, LatentDecode, Norm,
+    OperandShape, PagedDecode, PagedExtend, Rope, RopePairs, ScaleOrder, SortOrder, Waves, arrange_scales,
+    block_float_gemm, block_scaled_gemm, chained_gemm, column_sum, copy, copy_strided, cumsum,
+    cumsum_exclusive, gather, grouped_gemm, histogram, log_softmax, paged_append, permute, row_argmax,
+    row_max, row_sum, scatter_add, softmax, sort, split_k, split_k_atomic, stream_k, topk, transpose,
 };
 use crate::prelude::*;
 
@@ -52,6 +52,8 @@ enum Make {
     Product(fn(DType, MmaType, Waves) -> Gemm),
     /// Attention, whose output may have a dtype of its own and whose waves follow from symbols.
     Attention(fn(Attention) -> Attention),
+    /// A kernel of the backward pass of attention, likewise.
+    Backward(fn(Attention) -> Attention, BackwardKernel),
 }
 
 impl KernelEntry {
@@ -105,6 +107,12 @@ impl KernelEntry {
                 let attention = make(Attention::any_shape().inputs(dtype));
                 let attention = output.map_or(attention.clone(), |output| attention.output(output));
                 choices.matrix.map_or(attention.clone(), |matrix| attention.matrix(matrix)).kernel()
+            }
+            (Make::Backward(make, kernel), output) => {
+                let backward = make(Attention::any_shape().inputs(dtype)).backward();
+                let backward = output.map_or(backward.clone(), |output| backward.output(output));
+                let chosen = choices.matrix.map_or(backward.clone(), |matrix| backward.matrix(matrix));
+                chosen.kernel(*kernel)
             }
         };
         kernel
@@ -635,6 +643,60 @@ const ALL: &[KernelEntry] = &[
         waves: None,
         derived: ATTENTION_GROUPED_DERIVED,
         make: Make::Attention(Attention::grouped),
+    },
+    KernelEntry {
+        name: "attention_backward_rows",
+        description: "what the gradients of attention need of each row: its sum and that of dO O, negated",
+        symbols: ATTENTION_BACKWARD_ROWS,
+        dtype: Bf16,
+        waves: None,
+        derived: &[],
+        make: Make::Backward(|attention| attention, BackwardKernel::Rows),
+    },
+    KernelEntry {
+        name: "attention_backward_queries",
+        description: "the gradient of the queries of attention",
+        symbols: ATTENTION_BACKWARD_QUERIES,
+        dtype: Bf16,
+        waves: None,
+        derived: &[],
+        make: Make::Backward(|attention| attention, BackwardKernel::Queries),
+    },
+    KernelEntry {
+        name: "attention_backward_keys",
+        description: "the gradient of the keys of attention",
+        symbols: ATTENTION_BACKWARD_KEYS,
+        dtype: Bf16,
+        waves: None,
+        derived: &[],
+        make: Make::Backward(|attention| attention, BackwardKernel::Keys),
+    },
+    KernelEntry {
+        name: "attention_backward_values",
+        description: "the gradient of the values of attention",
+        symbols: ATTENTION_BACKWARD_KEYS,
+        dtype: Bf16,
+        waves: None,
+        derived: &[],
+        make: Make::Backward(|attention| attention, BackwardKernel::Values),
+    },
+    KernelEntry {
+        name: "attention_backward_keys_and_values",
+        description: "both gradients of attention whose heads of keys are shared by groups of heads",
+        symbols: ATTENTION_BACKWARD_GROUPED,
+        dtype: Bf16,
+        waves: None,
+        derived: &[("H", |of| of("KV").saturating_mul(of("GROUP")))],
+        make: Make::Backward(Attention::grouped, BackwardKernel::KeysAndValues),
+    },
+    KernelEntry {
+        name: "attention_backward_sinks",
+        description: "the gradients of the logits of attention's sinks",
+        symbols: ATTENTION_BACKWARD_SINKS,
+        dtype: Bf16,
+        waves: None,
+        derived: &[],
+        make: Make::Backward(Attention::sinks, BackwardKernel::Sinks),
     },
     KernelEntry {
         name: "paged_decode",

@@ -417,6 +417,54 @@ pub(super) const ATTENTION_GROUPED: &[SymbolDefault] = symbol_defaults! {
 pub(super) const ATTENTION_GROUPED_DERIVED: &[Derived] =
     &[("H", |of| of("KV").saturating_mul(of("GROUP"))), ATTENTION_TILE[0], ATTENTION_TILE[1]];
 
+pub(super) const ATTENTION_BACKWARD_ROWS: &[SymbolDefault] = symbol_defaults! {
+    B = 1 "sequences",
+    H = 4 "heads",
+    M = 256 "queries",
+    D = 64 "elements of a head",
+};
+
+pub(super) const ATTENTION_BACKWARD_QUERIES: &[SymbolDefault] = symbol_defaults! {
+    B = 1 "sequences",
+    H = 4 "heads",
+    M = 256 "queries",
+    N = 256 "keys",
+    D = 64 "elements of a head",
+    BLOCK_M = 128 "queries per workgroup",
+    WAVE_M = 32 "queries per wave",
+    BLOCK_N = 32 "keys per iteration",
+};
+
+pub(super) const ATTENTION_BACKWARD_KEYS: &[SymbolDefault] = symbol_defaults! {
+    B = 1 "sequences",
+    H = 4 "heads",
+    M = 256 "queries",
+    N = 256 "keys",
+    D = 64 "elements of a head",
+    BLOCK_N = 128 "keys per workgroup",
+    WAVE_N = 32 "keys per wave",
+    BLOCK_M = 32 "queries per iteration",
+};
+
+pub(super) const ATTENTION_BACKWARD_GROUPED: &[SymbolDefault] = symbol_defaults! {
+    B = 1 "sequences",
+    KV = 2 "heads of keys and values",
+    GROUP = 2 "heads of queries for each of them",
+    H = 4 "heads of queries: KV * GROUP",
+    M = 256 "queries",
+    N = 256 "keys",
+    D = 64 "elements of a head",
+    BLOCK_N = 128 "keys per workgroup",
+    WAVE_N = 32 "keys per wave",
+    BLOCK_M = 32 "queries per iteration",
+};
+
+pub(super) const ATTENTION_BACKWARD_SINKS: &[SymbolDefault] = symbol_defaults! {
+    B = 2 "sequences",
+    H = 4 "heads",
+    M = 1000 "queries",
+};
+
 pub(super) const PAGED_DECODE: &[SymbolDefault] = symbol_defaults! {
     B = 2 "sequences",
     NEW = 1 "new tokens of each sequence",

@@ -35,6 +35,9 @@ pub fn argument(name: &str, dtype: DType, shape: &[usize], sizes: &[(&'static st
         }
         "new_lengths" => Box::new(move |at| ((at as i64 * 67 + 40) % (size("NEW") + 1)) as f64),
         "weights" => Box::new(|at| (at % 3 + 1) as f64),
+        "minus_log_sum_exp" => Box::new(|at| -3.0 - (at % 5) as f64),
+        // So that no weight and no gradient is much larger than all others.
+        _ if name.starts_with("backward_") => Box::new(|at| number(at) / 12.0),
         _ => Box::new(number),
     };
     made(dtype, shape, of)
@@ -186,6 +189,37 @@ impl ReadyLaunch<'_> {
             }));
         }
         vec![("o", o), ("log_sum_exp", log_sum_exp)]
+    }
+
+    /// The gradients of attention of heads of which `group` have keys and values in common: those of queries,
+    /// keys and values.
+    fn gradients(&self, group: usize) -> Outputs {
+        let [batch, heads, m, n, d] = ["B", "H", "M", "N", "D"].map(|name| self.size(name));
+        let [q, k, of_o, sums] = ["q", "k", "do", "minus_log_sum_exp"].map(|name| self.of(name));
+        let none: &[f64] = &[];
+        let of = |name: &str| self.arguments.get(name).map_or(none, |found| found);
+        let [v, deltas] = ["v", "minus_delta"].map(of);
+        let scale = 1.0 / (d as f64).sqrt();
+        let mut dq = vec![0.0; q.len()];
+        let [mut dk, mut dv] = [vec![0.0; k.len()], vec![0.0; k.len()]];
+        for row in 0..batch * heads * m {
+            let first = (row / m / heads * (heads / group) + row / m % heads / group) * n;
+            for key in first..first + n {
+                let (q, k, of_o) = (&q[row * d..][..d], &k[key * d..][..d], &of_o[row * d..][..d]);
+                let product = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
+                let weight = (product(q, k) * scale * std::f64::consts::LOG2_E + sums[row]).exp2();
+                let of_score = match deltas.get(row) {
+                    Some(delta) => weight * (product(of_o, &v[key * d..][..d]) + delta) * scale,
+                    None => 0.0,
+                };
+                for e in 0..d {
+                    dq[row * d + e] += of_score * k[e];
+                    dk[key * d + e] += of_score * q[e];
+                    dv[key * d + e] += weight * of_o[e];
+                }
+            }
+        }
+        vec![("dq", dq), ("dk", dk), ("dv", dv)]
     }
 
     /// Parts of a product by workers that have as many steps each: worker, segment, row and column of a tile.
@@ -442,6 +476,26 @@ pub fn reference(kernel: &str, l: &ReadyLaunch<'_>) -> Option<Outputs> {
         "attention" => l.attention(1, None)[..1].to_vec(),
         "attention_causal" => l.attention(1, Some(0)),
         "attention_grouped" => l.attention(l.size("GROUP"), None)[..1].to_vec(),
+        "attention_backward_rows" => {
+            let sums = l.of("log_sum_exp").iter().map(|sum| -sum * std::f64::consts::LOG2_E).collect();
+            let rows = l.of("o").chunks(l.size("D")).zip(l.of("do").chunks(l.size("D")));
+            let deltas = rows.map(|(o, of_o)| -o.iter().zip(of_o).map(|(a, b)| a * b).sum::<f64>());
+            vec![("minus_log_sum_exp", sums), ("minus_delta", deltas.collect())]
+        }
+        "attention_backward_queries" => l.gradients(1)[..1].to_vec(),
+        "attention_backward_keys" => l.gradients(1)[1..2].to_vec(),
+        "attention_backward_values" => l.gradients(1)[2..].to_vec(),
+        "attention_backward_keys_and_values" => l.gradients(l.size("GROUP"))[1..].to_vec(),
+        "attention_backward_sinks" => {
+            let [batch, heads, m] = ["B", "H", "M"].map(|name| l.size(name));
+            let of_row = |row: usize| {
+                let exponent = l.of("sinks")[row / m % heads] * std::f64::consts::LOG2_E;
+                (exponent + l.of("minus_log_sum_exp")[row]).exp2() * l.of("minus_delta")[row]
+            };
+            let of_head =
+                |head: usize| (0..batch * heads * m).filter(|row| row / m % heads == head).map(of_row).sum();
+            vec![("dsinks", (0..heads).map(of_head).collect())]
+        }
         "conv2d" => l.conv(true, 1),
         "conv2d_nchw" => l.conv(false, 1),
         "conv2d_grouped" => l.conv(true, 4),

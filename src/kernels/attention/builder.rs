@@ -1,16 +1,18 @@
 //! The builder of attention: what an author says, and the kernel that comes of it.
 
 use std::panic::Location as Caller;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use crate::kernels::RopePairs;
 
+use super::biases::BiasShape;
 use super::choices::{
     Attention, AttentionLayout, AttentionScales, LogSumExp, Scale, Sinks, SoftmaxChoice, SpreadChoice,
     StrideMultiple, TensorChoice,
 };
 use super::heads::HeadSizes;
-use super::places::{ScoreFunction, SeenKeys};
+use super::places::{ScoreChoice, ScoreFunction, ScoreStep, SeenKeys};
 use super::tiles::AttentionTile;
 use super::{checks, forward};
 use crate::prelude::*;
@@ -266,18 +268,83 @@ impl Attention {
     where
         F: Fn(&Tracer, Value, Value, Value) -> Value + 'static,
     {
-        self.score_step(move |w| {
+        self.chosen_score(ScoreChoice::Opaque(Arc::new(move |w| {
             let of = prepare(w);
-            Box::new(move |w, score, at| of(w, score, at.query, at.key))
+            Box::new(move |w, score, at| at.with_heads(score, |score| of(w, score, at.query, at.key)))
+        })))
+    }
+
+    /// [`Attention::score`] of a function that gives the score and its derivative, by the score that it is
+    /// given: what a [backward pass](Attention::backward) needs.
+    ///
+    /// # Example
+    /// ```
+    /// use groundswell::kernels::{Attention, BackwardKernel};
+    /// use groundswell::prelude::*;
+    ///
+    /// let squares = Attention::new(4, 64).sizes(1, 100, 100);
+    /// let squares = squares.score_with_derivative(|_, score, _, _| (score * score, score * 2.0));
+    /// squares.compile(Target::GFX942)?;
+    /// squares.backward().compile(BackwardKernel::Queries, Target::GFX942)?;
+    /// # Ok::<(), Diagnostic>(())
+    /// ```
+    #[must_use]
+    pub fn score_with_derivative(
+        self,
+        of: impl Fn(&Tracer, Value, Value, Value) -> (Value, Value) + Clone + Send + Sync + 'static,
+    ) -> Attention {
+        self.score_with_derivative_from(move |_| of.clone())
+    }
+
+    /// [`Attention::score_with_derivative`] of a function that reads memories, which `prepare` declares
+    /// before the loop.
+    #[must_use]
+    pub fn score_with_derivative_from<F>(
+        self,
+        prepare: impl Fn(&Tracer) -> F + Send + Sync + 'static,
+    ) -> Attention
+    where
+        F: Fn(&Tracer, Value, Value, Value) -> (Value, Value) + 'static,
+    {
+        self.score_step(move |w| {
+            let of = Rc::new(prepare(w));
+            let derivative = Rc::clone(&of);
+            ScoreStep {
+                function: Box::new(move |w, score, at| {
+                    at.with_heads(score, |score| of(w, score, at.query, at.key).0)
+                }),
+                derivative: Some(Box::new(move |w, score, at| {
+                    at.with_heads(score, |score| derivative(w, score, at.query, at.key).1)
+                })),
+            }
         })
     }
 
-    pub(super) fn score_step(
-        mut self,
+    fn chosen_score(mut self, choice: ScoreChoice) -> Attention {
+        self.scores.push(choice);
+        self
+    }
+
+    /// Adds a function of scores whose derivative is known.
+    pub(super) fn score_step(self, step: impl Fn(&Tracer) -> ScoreStep + Send + Sync + 'static) -> Attention {
+        self.chosen_score(ScoreChoice::Differentiable(Arc::new(step)))
+    }
+
+    /// Adds a bias.
+    pub(super) fn score_bias(
+        self,
+        shape: BiasShape,
         step: impl Fn(&Tracer) -> ScoreFunction + Send + Sync + 'static,
     ) -> Attention {
-        self.scores.push(Arc::new(step));
-        self
+        self.chosen_score(ScoreChoice::Bias(shape, Arc::new(step)))
+    }
+
+    /// Adds a function of scores that adds something to them.
+    pub(super) fn score_shift(
+        self,
+        step: impl Fn(&Tracer) -> ScoreFunction + Send + Sync + 'static,
+    ) -> Attention {
+        self.chosen_score(ScoreChoice::Shift(Arc::new(step)))
     }
 
     /// Adds a mask: the query at one place sees the key at another one where the function, and every other
@@ -298,7 +365,7 @@ impl Attention {
     {
         self.mask_step(move |w| {
             let sees = prepare(w);
-            Box::new(move |w, at| sees(w, at.query, at.key))
+            Box::new(move |w, at| at.seen_with_heads(w, sees(w, at.query, at.key)))
         })
     }
 
@@ -343,6 +410,14 @@ impl Attention {
     /// Options that bind the heads and the tile, and the sizes that are known, with the schedule. They still
     /// have to bind the others, or to leave them open.
     pub fn options(&self, target: impl Into<TargetId>) -> Options {
+        let options = self.options_of_sizes(target.into());
+        let by = self.spread.tile.map_or(SetBy::Default, |(_, caller)| SetBy::Call(caller));
+        let bound = self.choice().0.bound();
+        bound.into_iter().fold(options, |options, (name, size)| options.set_by(name, size, by.clone()))
+    }
+
+    /// The same without a tile.
+    pub(super) fn options_of_sizes(&self, target: TargetId) -> Options {
         let mut options =
             Options::new(target).schedule(self.spread.schedule.clone().unwrap_or(Schedule::Automatic));
         let by = SetBy::Call(self.caller);
@@ -358,10 +433,6 @@ impl Attention {
         }
         if let (AttentionLayout::Packed, Some([batch, ..])) = (self.tensors.layout, self.sizes) {
             options = options.set_by("ENDS", batch.saturating_add(1), by);
-        }
-        let by = self.spread.tile.map_or(SetBy::Default, |(_, caller)| SetBy::Call(caller));
-        for (name, size) in self.choice().0.bound() {
-            options = options.set_by(name, size, by.clone());
         }
         options
     }

@@ -2,8 +2,9 @@
 
 use std::panic::Location as Caller;
 
+use super::biases::BiasShape;
 use super::heads::HeadSizes;
-use super::places::{PreparedStep, ScoreFunction, SeenKeys};
+use super::places::{PreparedStep, ScoreChoice, SeenKeys};
 use super::tiles::AttentionTile;
 use crate::kernels::RopePairs;
 use crate::prelude::*;
@@ -138,7 +139,7 @@ pub struct Attention {
     /// Which elements of a head are turned together, if queries and keys are turned.
     pub(super) rotary: Option<RopePairs>,
     pub(super) softmax: SoftmaxChoice,
-    pub(super) scores: Vec<PreparedStep<ScoreFunction>>,
+    pub(super) scores: Vec<ScoreChoice>,
     pub(super) masks: Vec<PreparedStep<SeenKeys>>,
     pub(super) spread: SpreadChoice,
     /// The caller who asked for the kernel.
@@ -146,6 +147,14 @@ pub struct Attention {
 }
 
 impl Attention {
+    /// The number of the step that adds a bias, among functions of scores, and the shape of that.
+    pub(super) fn bias_step(&self) -> Option<(usize, BiasShape)> {
+        self.scores.iter().enumerate().find_map(|(number, choice)| match choice {
+            ScoreChoice::Bias(shape, _) => Some((number, *shape)),
+            _ => None,
+        })
+    }
+
     /// Tile and matrix instruction: those that were given, and suitable ones for the rest.
     pub(super) fn choice(&self) -> (AttentionTile, MmaType) {
         let (tile, matrix) = match self.rotary {

@@ -76,6 +76,16 @@ impl Attention {
         Some(wave(Symbol::new("DV1"), rest.next_power_of_two().max(MatrixShape::M32x32.edge())))
     }
 
+    /// What a wave takes of second parts of heads, of keys and of values: at least a whole matrix instruction
+    /// with this edge.
+    pub(super) fn waves_of_parts(&self, edge: u32) -> impl Iterator<Item = Constraint> {
+        let of_part = move |name: &str, size: Option<u32>| {
+            let [_, rest] = size.and_then(sizes_of_parts)?;
+            Some(wave(Symbol::new(name), rest.next_power_of_two().max(edge)))
+        };
+        of_part("D1", self.heads.dim()).into_iter().chain(of_part("DV1", self.heads.value_dim()))
+    }
+
     /// The sizes of the parts.
     pub(super) fn parts_bound(&self) -> Vec<(&'static str, u32)> {
         let of_keys = match self.rotary.and(self.heads.dim()) {

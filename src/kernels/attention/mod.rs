@@ -7,12 +7,14 @@
 //! - `running`: the softmax of rows of which a tile at a time is seen: maximum, sum and weighted values
 //! - `scores`: from products of queries and keys to scores: the scale, functions of scores, and masks
 //! - `score_steps`: the functions and masks that are ready: causal, windows, bias, ALiBi, soft caps
+//! - `biases`: their shapes
 //! - `head_parts`, `rotary`: the elements of heads as the products take them, and turned by their positions
 //! - `scales`: those of 8-bit tensors
 //! - `sequences`: which rows of the tensors a workgroup has, where sequences are packed
 //! - `heads`, `tensors`: the dimensions, and queries, keys, values and output in memory
 //! - `places`: where a score is
 //! - `tiles`: tile, waves and matrix instruction that suit a head and a chip
+//! - `backward`: the gradients of queries, keys and values
 //!
 //! Over a cache whose keys and values lie in pages:
 //!
@@ -29,6 +31,8 @@
 //! an author writes is compiled in the same way.
 
 mod append;
+mod backward;
+mod biases;
 mod builder;
 mod checks;
 mod choices;
@@ -56,9 +60,11 @@ pub(in crate::kernels) use latent::latent_rows;
 pub(in crate::kernels) use paged::{row_tile, wave_dim};
 
 pub use append::paged_append;
+pub use backward::{AttentionBackward, BackwardKernel, GradientTile};
+pub use biases::BiasShape;
 pub use choices::{Attention, AttentionLayout, AttentionScales};
 pub use decode::PagedDecode;
 pub use extend::PagedExtend;
 pub use latent::LatentDecode;
-pub use score_steps::{BiasShape, Diagonal};
+pub use score_steps::Diagonal;
 pub use tiles::AttentionTile;

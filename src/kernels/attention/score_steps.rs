@@ -1,8 +1,9 @@
 //! Functions of scores and masks that are ready.
 
+use super::biases::BiasShape;
 use super::choices::Attention;
 use super::heads::AttentionDims;
-use super::places::ScorePlace;
+use super::places::{HeadsOfScores, ScorePlace, ScoreStep};
 use crate::prelude::*;
 
 /// Which key stands where a query stands, if there are not as many of one as of the other.
@@ -13,20 +14,6 @@ pub enum Diagonal {
     /// The last query stands at the last key, as in the continuation of a text whose keys are all there.
     #[default]
     BottomRight,
-}
-
-/// What a bias is broadcast over.
-#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug, Default)]
-pub enum BiasShape {
-    /// `[B, H, M, N]`: each head of each sequence has its own.
-    #[default]
-    Own,
-    /// `[H, M, N]`: all sequences have that of the head.
-    OfHeads,
-    /// `[B, M, N]`: all heads have that of the sequence.
-    OfSequences,
-    /// `[M, N]`: there is one.
-    One,
 }
 
 impl ScorePlace {
@@ -95,15 +82,21 @@ impl Attention {
     #[must_use]
     pub fn bias(self, shape: BiasShape) -> Attention {
         let dtype = self.tensors.inputs;
-        let AttentionDims { batch, heads, queries, keys, .. } = AttentionDims::of(self.heads);
-        self.score_step(move |w| {
-            let bias = match shape {
-                BiasShape::Own => w.memory("bias", [batch, heads, queries, keys], Global, dtype),
-                BiasShape::OfHeads => w.memory("bias", [heads, queries, keys], Global, dtype),
-                BiasShape::OfSequences => w.memory("bias", [batch, queries, keys], Global, dtype),
-                BiasShape::One => w.memory("bias", [queries, keys], Global, dtype),
-            };
-            Box::new(move |w, score, _| score + w.read(bias).tag("read_bias").cast(F32))
+        let axes @ AttentionDims { batch, queries, keys, .. } = AttentionDims::of(self.heads);
+        self.score_bias(shape, move |w| {
+            let bias = shape.declared(w, axes, ("bias", dtype));
+            Box::new(move |w, score, at| {
+                let own = match (at.heads, shape) {
+                    (HeadsOfScores::Walked(head), BiasShape::Own) => {
+                        w.read_at(bias, (batch, head, queries, keys), [batch, queries, keys])
+                    }
+                    (HeadsOfScores::Walked(head), BiasShape::OfHeads) => {
+                        w.read_at(bias, (head, queries, keys), [queries, keys])
+                    }
+                    _ => w.read(bias),
+                };
+                score + own.tag("read_bias").cast(F32)
+            })
         })
     }
 
@@ -118,11 +111,20 @@ impl Attention {
     #[must_use]
     pub fn alibi_along(self, diagonal: Diagonal) -> Attention {
         let AttentionDims { heads, queries, keys, .. } = AttentionDims::of(self.heads);
-        self.score_step(move |w| {
-            let slope = w.read(w.memory("slopes", [heads], Global, F32)).tag("read_slopes");
+        self.score_shift(move |w| {
+            let slopes = w.memory("slopes", [heads], Global, F32);
             Box::new(move |w, score, at| {
                 let distance = (at.among_keys(w, diagonal) - at.key).abs().cast(F32);
-                score - distance.broadcast([heads, keys, queries]) * slope
+                score
+                    - match at.heads {
+                        HeadsOfScores::Along => {
+                            let slope = w.read(slopes).tag("read_slopes");
+                            distance.broadcast([heads, keys, queries]) * slope
+                        }
+                        HeadsOfScores::Walked(head) => {
+                            distance * w.read_at(slopes, [head], []).tag("read_slopes")
+                        }
+                    }
             })
         })
     }
@@ -130,6 +132,12 @@ impl Attention {
     /// Function of scores: `cap * tanh(score / cap)`, which stays between `-cap` and `cap`.
     #[must_use]
     pub fn soft_cap(self, cap: f64) -> Attention {
-        self.score(move |_, score, _, _| (score * (1.0 / cap)).tanh() * cap)
+        self.score_step(move |_| ScoreStep {
+            function: Box::new(move |_, score, _| (score * (1.0 / cap)).tanh() * cap),
+            derivative: Some(Box::new(move |_, score, _| {
+                let part = (score * (1.0 / cap)).tanh();
+                -(part * part) + 1.0
+            })),
+        })
     }
 }

@@ -3,12 +3,19 @@
 use super::choices::{Attention, AttentionLayout};
 use super::head_parts::HeadPart;
 use super::heads::AttentionDims;
-use super::places::{PackedSequence, WorkgroupSequence};
+use super::places::{PackedSequence, WalkedRows, WorkgroupSequence};
 use crate::prelude::*;
 
 impl WorkgroupSequence {
-    /// Before the loop: offsets are read, and the loop gets as many tiles as the sequence has keys for.
+    /// Before a loop over keys: offsets are read, and the loop gets as many tiles as the sequence has keys
+    /// for.
     pub(super) fn of(attention: &Attention, w: &Tracer) -> WorkgroupSequence {
+        WorkgroupSequence::walking(attention, w, WalkedRows::Keys)
+    }
+
+    /// Before a loop over some of the rows: offsets are read, and the loop gets as many tiles as the sequence
+    /// has rows for.
+    pub(super) fn walking(attention: &Attention, w: &Tracer, walked: WalkedRows) -> WorkgroupSequence {
         if attention.tensors.layout != AttentionLayout::Packed {
             return WorkgroupSequence::Whole;
         }
@@ -22,14 +29,22 @@ impl WorkgroupSequence {
         let (first_query, queries) = bounds("cu_seqlens_q");
         let (first_key, keys) = bounds("cu_seqlens_k");
         let [block_m, block_n, tiles] = symbols(["BLOCK_M", "BLOCK_N", "TILES"]);
-        w.distribute([iterations(axes.keys, 0, tiles)]);
-        // Workgroups behind the last query of a short sequence have nothing to do.
-        let has_queries = w.apply_expr(workgroup_id(0) * block_m).less(queries);
-        let all = w.apply_expr(Coordinate::from(keys).ceil_div(block_n));
-        w.set_symbol(tiles, w.select(has_queries, all, 0));
-        let query = w.self_index(axes.queries);
-        let query_place = w.select(query.less(queries), query + first_query, -1);
-        WorkgroupSequence::Packed(PackedSequence { query_place, queries, first_key, keys })
+        let of_queries = (axes.queries, block_m, first_query, queries);
+        let of_keys = (axes.keys, block_n, first_key, keys);
+        let (own, other) = match walked {
+            WalkedRows::Keys => (of_queries, of_keys),
+            WalkedRows::Queries => (of_keys, of_queries),
+        };
+        let (own_rows, own_block, first_own, own_count) = own;
+        let (walked_rows, walked_block, first_walked, walked_count) = other;
+        w.distribute([iterations(walked_rows, 0, tiles)]);
+        // Workgroups behind the last row of a short sequence have nothing to do.
+        let has_rows = w.apply_expr(workgroup_id(0) * own_block).less(own_count);
+        let all = w.apply_expr(Coordinate::from(walked_count).ceil_div(walked_block));
+        w.set_symbol(tiles, w.select(has_rows, all, 0));
+        let row = w.self_index(own_rows);
+        let own_place = w.select(row.less(own_count), row + first_own, -1);
+        WorkgroupSequence::Packed(PackedSequence { own_place, first_walked, walked, queries, keys })
     }
 
     /// Reads the queries.
@@ -45,9 +60,9 @@ impl WorkgroupSequence {
         match self {
             WorkgroupSequence::Whole if of_head.place.is_none() => w.read(q),
             WorkgroupSequence::Whole => {
-                w.read_at(q, attention.place([queries.into(), heads.into(), element]), dims)
+                w.read_at(q, attention.place([queries.into(), heads.into(), element.into()]), dims)
             }
-            WorkgroupSequence::Packed(part) => w.read_at(q, (part.query_place, heads, element), dims),
+            WorkgroupSequence::Packed(part) => w.read_at(q, (part.own_place, heads, element), dims),
         }
     }
 
@@ -66,11 +81,10 @@ impl WorkgroupSequence {
         match self {
             WorkgroupSequence::Whole if of_head.place.is_none() => w.read(memory),
             WorkgroupSequence::Whole => {
-                w.read_at(memory, attention.place([keys.into(), head, element]), dims)
+                w.read_at(memory, attention.place([keys.into(), head.into(), element.into()]), dims)
             }
             WorkgroupSequence::Packed(part) => {
-                let last = Coordinate::from(part.keys) - 1;
-                let place = Coordinate::from(part.first_key) + Coordinate::from(keys).min(last);
+                let place = part.walked_place(AttentionDims::of(attention.heads));
                 w.read_at(memory, (place, head, element), dims)
             }
         }
@@ -89,9 +103,9 @@ impl WorkgroupSequence {
         match self {
             WorkgroupSequence::Whole if of_head.place.is_none() => w.write(values, o),
             WorkgroupSequence::Whole => {
-                w.write_at(values, o, attention.place([queries.into(), heads.into(), element]));
+                w.write_at(values, o, attention.place([queries.into(), heads.into(), element.into()]));
             }
-            WorkgroupSequence::Packed(part) => w.write_at(values, o, (part.query_place, heads, element)),
+            WorkgroupSequence::Packed(part) => w.write_at(values, o, (part.own_place, heads, element)),
         }
     }
 
@@ -100,7 +114,7 @@ impl WorkgroupSequence {
         let (heads, memory) = (AttentionDims::of(attention.heads).heads, attention.log_sum_exp_of(w));
         match self {
             WorkgroupSequence::Whole => w.write(rows, memory),
-            WorkgroupSequence::Packed(part) => w.write_at(rows, memory, (heads, part.query_place)),
+            WorkgroupSequence::Packed(part) => w.write_at(rows, memory, (heads, part.own_place)),
         }
     }
 }

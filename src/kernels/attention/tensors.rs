@@ -40,16 +40,24 @@ impl RowsOfHeads {
 }
 
 impl Attention {
-    /// Queries, keys and values.
+    /// Queries, keys and values, of which keys and values come through LDS.
     pub(super) fn inputs_of(&self, w: &Tracer) -> [MemoryRef; 3] {
-        let AttentionDims { heads, queries, keys, dim, value_dim, kv_heads, .. } =
-            AttentionDims::of(self.heads);
-        let of = |name, rows, heads, dim| RowsOfHeads { name, rows, heads, dim };
-        [
-            of("q", queries, heads, dim).declared(self, w, Global, self.tensors.inputs),
-            of("k", keys, kv_heads, dim).declared(self, w, Shared, self.tensors.inputs),
-            of("v", keys, kv_heads, value_dim).declared(self, w, Shared, self.tensors.inputs),
-        ]
+        [self.queries_in(w, Global), self.keys_in(w, Shared), self.values_in(w, Shared)]
+    }
+
+    pub(super) fn queries_in(&self, w: &Tracer, space: AddressSpace) -> MemoryRef {
+        let AttentionDims { heads, queries, dim, .. } = AttentionDims::of(self.heads);
+        RowsOfHeads { name: "q", rows: queries, heads, dim }.declared(self, w, space, self.tensors.inputs)
+    }
+
+    pub(super) fn keys_in(&self, w: &Tracer, space: AddressSpace) -> MemoryRef {
+        let AttentionDims { keys, dim, kv_heads: heads, .. } = AttentionDims::of(self.heads);
+        RowsOfHeads { name: "k", rows: keys, heads, dim }.declared(self, w, space, self.tensors.inputs)
+    }
+
+    pub(super) fn values_in(&self, w: &Tracer, space: AddressSpace) -> MemoryRef {
+        let AttentionDims { keys, value_dim: dim, kv_heads: heads, .. } = AttentionDims::of(self.heads);
+        RowsOfHeads { name: "v", rows: keys, heads, dim }.declared(self, w, space, self.tensors.inputs)
     }
 
     /// The output.
@@ -57,6 +65,31 @@ impl Attention {
         let AttentionDims { heads, queries, value_dim, .. } = AttentionDims::of(self.heads);
         let o = RowsOfHeads { name: "o", rows: queries, heads, dim: value_dim };
         o.declared(self, w, Global, self.output_dtype())
+    }
+
+    /// The gradient of the output.
+    pub(super) fn output_gradient_of(&self, w: &Tracer, space: AddressSpace) -> MemoryRef {
+        let AttentionDims { heads, queries, value_dim, .. } = AttentionDims::of(self.heads);
+        let of_output = RowsOfHeads { name: "do", rows: queries, heads, dim: value_dim };
+        of_output.declared(self, w, space, self.tensors.inputs)
+    }
+
+    /// The gradient of the queries.
+    pub(super) fn query_gradient_of(&self, w: &Tracer, dtype: DType) -> MemoryRef {
+        let AttentionDims { heads, queries, dim, .. } = AttentionDims::of(self.heads);
+        RowsOfHeads { name: "dq", rows: queries, heads, dim }.declared(self, w, Global, dtype)
+    }
+
+    /// The gradient of the keys.
+    pub(super) fn key_gradient_of(&self, w: &Tracer, dtype: DType) -> MemoryRef {
+        let AttentionDims { keys, dim, kv_heads: heads, .. } = AttentionDims::of(self.heads);
+        RowsOfHeads { name: "dk", rows: keys, heads, dim }.declared(self, w, Global, dtype)
+    }
+
+    /// The gradient of the values.
+    pub(super) fn value_gradient_of(&self, w: &Tracer, dtype: DType) -> MemoryRef {
+        let AttentionDims { keys, value_dim: dim, kv_heads: heads, .. } = AttentionDims::of(self.heads);
+        RowsOfHeads { name: "dv", rows: keys, heads, dim }.declared(self, w, Global, dtype)
     }
 
     /// The logarithms of the sums, which have no strides.
@@ -72,8 +105,8 @@ impl Attention {
 
     /// The coordinates of an element of a tensor with sequences of one length: of a row, a head and a place
     /// in it.
-    pub(super) fn place(&self, [row, head, element]: [SymExpr; 3]) -> [SymExpr; 4] {
-        let batch = AttentionDims::of(self.heads).batch.into();
+    pub(super) fn place(&self, [row, head, element]: [Coordinate; 3]) -> [Coordinate; 4] {
+        let batch = Coordinate::from(AttentionDims::of(self.heads).batch);
         match self.tensors.layout {
             AttentionLayout::Bhsd => [batch, head, row, element],
             _ => [batch, row, head, element],

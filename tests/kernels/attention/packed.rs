@@ -16,7 +16,7 @@ use super::trial::{executed, random};
 const DIM: usize = 64;
 
 /// Lengths of queries and keys: ragged, single, none of one or of both, longer than a tile.
-const BATCHES: [&[[usize; 2]]; 20] = [
+pub const BATCHES: [&[[usize; 2]]; 20] = [
     &[[1, 1]],
     &[[5, 7], [7, 5]],
     &[[0, 0], [3, 3], [0, 0]],
@@ -50,7 +50,7 @@ struct Packed {
 }
 
 /// Where sequences begin, and the number of all tokens.
-fn offsets(lengths: &[[usize; 2]], of: usize) -> (Vec<f64>, usize) {
+pub fn offsets(lengths: &[[usize; 2]], of: usize) -> (Vec<f64>, usize) {
     let mut ends = vec![OUTSIDE[0] as f64];
     for length in lengths {
         ends.push(ends[ends.len() - 1] + length[of] as f64);
