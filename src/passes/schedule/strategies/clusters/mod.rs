@@ -104,6 +104,13 @@ impl Clusters {
 /// there have registers of their own.
 const UNROLLED: u32 = 2;
 
+/// True if the memory cluster of this number has nothing to do.
+fn moves_nothing(number: u32, places: &OperationPlaces, tiles: &[ClusterTile]) -> bool {
+    let is_at = |cluster: i32| (cluster - number as i32).rem_euclid(places.per_trip as i32) == 0;
+    let moved = tiles.iter().flat_map(|tile| [tile.loaded, tile.written, tile.read_at]);
+    !moved.chain(places.seldom().iter().map(|own| own.cluster as i32)).any(is_at)
+}
+
 /// Finds the clusters of a loop's operations.
 ///
 /// # Errors
@@ -122,6 +129,9 @@ fn classify(view: SchedulerView, node: Entity, found: &LoopGraph) -> Result<Clus
     }
     let places = OperationPlaces::of(view, found)?;
     let tiles = tiles::of(view, found, &places)?;
+    if (0..places.per_trip).step_by(2).any(|number| moves_nothing(number, &places, &tiles)) {
+        return Err(NotClustered::Others("a product in front of which nothing is moved"));
+    }
     let mut of_nodes = places.of_nodes(found);
     let shares = shares::of(view, found, &places, &mut of_nodes)?;
     places.check(found, &of_nodes)?;

@@ -135,9 +135,8 @@ impl OperationPlaces {
         // Uses come after what they use, so that one round in the other direction finds all of them.
         for id in self.operations.keys().rev() {
             if self.operations[id].part == OperationPart::Free {
-                let users = edges.iter().filter(|edge| edge.0 == id).map(|edge| edge.1);
-                let hands = users.map(|to| self.is_for_product(to)).any(|is| is);
-                self.hands_to_product[id] = hands;
+                let mut users = edges.iter().filter(|edge| edge.0 == id).map(|edge| edge.1);
+                self.hands_to_product[id] = users.any(|to| self.is_for_product(to));
             }
         }
     }
