@@ -15,6 +15,13 @@ use super::trial::{Numbers, executed, random};
 
 const DIM: usize = 64;
 
+/// A sequence: its numbers, the gradient of its output, and what should come of them.
+struct OneSequence {
+    numbers: Numbers,
+    of_o: Vec<f64>,
+    exact: Gradients,
+}
+
 /// Where the sequences lie in tensors of queries and in those of keys, and the heads of each.
 struct Sides {
     ends: [Vec<f64>; 2],
@@ -64,7 +71,7 @@ fn holds(attention: &Attention, meaning: &Differentiable, heads: [usize; 2], num
     let mut numbers =
         |rows: usize, heads: usize, range: f64| random(Bf16, rows * heads * DIM, range, &mut rng);
     let dtypes = Dtypes { inputs: Bf16, output: Bf16, gradients: Bf16 };
-    let mut all: Vec<(Numbers, Vec<f64>, Gradients)> = Vec::new();
+    let mut all: Vec<OneSequence> = Vec::new();
     for &[queries, keys] in lengths {
         let sizes =
             Sizes { batch: 1, heads: heads[0], kv_heads: heads[1], queries, keys, dim: DIM, value_dim: DIM };
@@ -75,7 +82,7 @@ fn holds(attention: &Attention, meaning: &Differentiable, heads: [usize; 2], num
             v: numbers(keys, heads[1], 1.0),
         };
         let exact = gradients(meaning, sizes, dtypes, &own, &of_o);
-        all.push((own, of_o, exact));
+        all.push(OneSequence { numbers: own, of_o, exact });
     }
     let longest = |of: usize| lengths.iter().map(|length| length[of]).max().unwrap_or(0).max(1) as i64;
     let open = [
@@ -100,7 +107,7 @@ fn holds(attention: &Attention, meaning: &Differentiable, heads: [usize; 2], num
         });
         let executable = compile_uncached(&traced, &options, Verify::Off)
             .unwrap_or_else(|fault| panic!("{title}: {fault}\n{traced}"));
-        let joined = |side: usize, of: &dyn Fn(&(Numbers, Vec<f64>, Gradients)) -> Vec<f64>| {
+        let joined = |side: usize, of: &dyn Fn(&OneSequence) -> Vec<f64>| {
             let parts: Vec<Vec<f64>> = all.iter().map(of).collect();
             let numbers = sides.joined(side, DIM, &parts, f64::NAN);
             of_numbers(Bf16, &[sides.totals[side], heads[side], DIM], &numbers)
@@ -114,13 +121,13 @@ fn holds(attention: &Attention, meaning: &Differentiable, heads: [usize; 2], num
         for parameter in executable.parameters() {
             let Parameter::Buffer { name, .. } = parameter else { continue };
             let tensor = match (&name[..], &terms) {
-                ("q", _) => joined(0, &|one| one.0.q.clone()),
-                ("k", _) => joined(1, &|one| one.0.k.clone()),
-                ("v", _) => joined(1, &|one| one.0.v.clone()),
-                ("do", _) => joined(0, &|one| one.1.clone()),
-                ("o", _) => joined(0, &|one| one.2.o.clone()),
+                ("q", _) => joined(0, &|one| one.numbers.q.clone()),
+                ("k", _) => joined(1, &|one| one.numbers.k.clone()),
+                ("v", _) => joined(1, &|one| one.numbers.v.clone()),
+                ("do", _) => joined(0, &|one| one.of_o.clone()),
+                ("o", _) => joined(0, &|one| one.exact.o.clone()),
                 ("log_sum_exp", _) => {
-                    let parts: Vec<Vec<f64>> = all.iter().map(|one| one.2.log_sum_exp.clone()).collect();
+                    let parts: Vec<Vec<f64>> = all.iter().map(|one| one.exact.log_sum_exp.clone()).collect();
                     let by_token = sides.joined(0, 1, &parts, f64::NAN);
                     let at = |at: usize| by_token[at % total_q * heads[0] + at / total_q];
                     of_numbers(F32, &of_rows, &(0..by_token.len()).map(at).collect::<Vec<_>>())
@@ -151,12 +158,12 @@ fn holds(attention: &Attention, meaning: &Differentiable, heads: [usize; 2], num
             executable.parameters().iter().any(is_it)
         };
         let left: Vec<(&str, i64)> = open.into_iter().filter(|size| is_left(size.0)).collect();
-        let seed = (number % 4 == 0).then_some(number as u64);
+        let seed = number.is_multiple_of(4).then_some(number as u64);
         let found = executed(&title, &executable, &tensors, &left, seed);
         for (how, results) in [("interpreted", &meant), ("executed", &found)] {
             for ((name, _), result) in tensors.iter().zip(results) {
                 let of = |side: usize, of: &dyn Fn(&Gradients) -> &Bounded| {
-                    let should: Vec<&Bounded> = all.iter().map(|one| of(&one.2)).collect();
+                    let should: Vec<&Bounded> = all.iter().map(|one| of(&one.exact)).collect();
                     sides.compare(&format!("{title}, {how}: {name}"), side, &result.to_f64(), &should);
                 };
                 match &name[..] {

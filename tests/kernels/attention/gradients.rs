@@ -153,10 +153,10 @@ pub fn gradients(
                 + of_score.abs() * (rounding + error)
                 + lost;
             all.scores.add(at * keys + key, of_score, off);
-            for e in 0..dim {
-                let (k, scale) = (numbers.k[(first + key) * dim + e], definition.scale);
+            let scale = definition.scale;
+            for (e, (q, k)) in q.iter().zip(&numbers.k[(first + key) * dim..][..dim]).enumerate() {
                 all.dq.add(at * dim + e, scale * of_score * k, scale * off * k.abs());
-                all.dk.add((first + key) * dim + e, scale * of_score * q[e], scale * off * q[e].abs());
+                all.dk.add((first + key) * dim + e, scale * of_score * q, scale * off * q.abs());
             }
         }
     }
