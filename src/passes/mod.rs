@@ -87,7 +87,7 @@ pub const PIPELINE: &[Pass] = pipeline! {
     "scale_maxima" rewriting::scale_maxima::scale_maxima, FAST_MATH;
     "contract_products" rewriting::contract_products::contract_products, FAST_MATH;
     "find_padded_factors" loops::padded_factors::find_padded_factors, PRODUCTS;
-    "multiply_scales" rewriting::multiply_scales::multiply_scales, SCALED_PRODUCTS;
+    "multiply_scales" rewriting::multiply_scales::multiply_scales, SCALED_PRODUCTS | SCALED_DIMS;
     "choose_instructions" rewriting::choose_instructions::choose_instructions, MATRIX_SHAPES;
     "type_logs" rewriting::type_logs::type_logs, LOGS | BOUNDS_CHECKS;
     "pack_small_floats" rewriting::pack_small_floats::pack_small_floats, PACKED_FLOATS;

@@ -27,6 +27,26 @@ impl ReadSources {
         Ok(ReadSources { written })
     }
 
+    /// The memory of which a value is a read at coordinates without values, and which the kernel does not
+    /// write.
+    pub(in crate::passes) fn mapped(
+        &self,
+        editor: &KernelEditor<'_>,
+        value: Entity,
+    ) -> Result<Option<Entity>, Bug> {
+        let node = editor.node(value)?;
+        let is_mapped = *node.op == Op::Read
+            && node.operands.0.len() == 1
+            && editor.get::<Mapping>(value).is_some()
+            && editor.get::<TurnedUnits>(value).is_none()
+            && editor.get::<MemoryAccessFlags>(value).is_none();
+        if !is_mapped {
+            return Ok(None);
+        }
+        let memory = node.memory()?;
+        Ok((editor.op(memory)? == Op::Memory && !self.written.contains(memory)).then_some(memory))
+    }
+
     /// The memory of which a value is a plain read and which the kernel does not write, or else the value
     /// itself.
     pub(in crate::passes) fn source(&self, editor: &KernelEditor<'_>, value: Entity) -> Result<Entity, Bug> {

@@ -6,6 +6,10 @@
 //! has no room for widened tiles, each wave widens what its own products take.
 //!
 //! Without the request a chip has to have the instruction, and nothing is done here.
+//!
+//! Where an author multiplies narrow floats with their scales, both cast to a wide dtype first, a chip that
+//! does all of that in one step gets the same node as from such a product: factors of other dtypes than those
+//! of `scaled_mma` are beside them then, as bf16 is.
 
 use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
@@ -15,7 +19,7 @@ use super::node_maker::NodeMaker;
 use crate::codegen::target::Target;
 use crate::ir::constraint::Constraint;
 use crate::ir::diagnostic::{Diagnostic, Kind};
-use crate::ir::kernel::Constraints;
+use crate::ir::kernel::{Constraints, DimTable};
 use crate::ir::layout::{MatrixShape, Mma, MmaType};
 use crate::ir::node::*;
 use crate::ir::nodes::Bug;
@@ -46,7 +50,11 @@ pub(crate) fn multiply_scales(world: &mut World) -> PassResult {
         asked => asked,
     };
     let mut room = TileRoom(target.max_lds_per_workgroup);
+    let at_once = target.has_scaled_conversions();
     editor.rewrite(|editor, node| {
+        if at_once && editor.op(node)? == Op::Binary(BinaryOp::Mul) {
+            return multiply_at_once(editor, node);
+        }
         let Op::ScaledMma(choice) = editor.op(node)? else { return Ok(()) };
         judge(target, emulated).map_err(|fault| fault.at(editor.location(node)))?;
         match emulated {
@@ -148,6 +156,43 @@ impl ScaledProduct {
         factors.push(acc);
         editor.turn_into(node, Op::Mma(choice), &factors);
         Ok(())
+    }
+}
+
+/// Makes a product of narrow floats and their scales, both cast, one step. Its exponents have to be those of
+/// the scales: a dtype with fewer, as f16 is, would have rounded a scale before.
+fn multiply_at_once(editor: &mut KernelEditor<'_>, node: Entity) -> PassResult {
+    let product = editor.node(node)?;
+    let (dtype, dims) = (product.ty.dtype, product.ty.dims.clone());
+    let &[one, other] = product.operands.0.as_slice() else { return Ok(()) };
+    if !matches!(dtype, Some(DType::F32 | DType::Bf16)) {
+        return Ok(());
+    }
+    for [factor, scale] in [[one, other], [other, one]] {
+        let (Some(factor), Some(scale)) = (cast_of(editor, factor)?, cast_of(editor, scale)?) else {
+            continue;
+        };
+        let [factor_type, scale_type] = [editor.node(factor)?.ty.clone(), editor.node(scale)?.ty.clone()];
+        let is_narrow = factor_type.dtype.is_some_and(|dtype| CONVERTED.contains(&dtype));
+        if !is_narrow || factor_type.dims != dims || scale_type.dtype != Some(DType::F8E8M0) {
+            continue;
+        }
+        let table = editor.kernel::<DimTable>()?;
+        let blocks = scale_type.dims.iter().filter_map(|&dim| table.scaled_from(dim));
+        let Some((along, _)) = { blocks }.find(|(base, _)| dims.contains(base)) else { continue };
+        let decoding = Decoding { form: CodeForm::Elements, along: Some(along) };
+        editor.turn_into(node, Op::Decode(decoding), &[factor, scale]);
+        return Ok(());
+    }
+    Ok(())
+}
+
+/// What a value is a cast of, if it is one.
+fn cast_of(editor: &KernelEditor<'_>, value: Entity) -> Result<Option<Entity>, Bug> {
+    let node = editor.node(value)?;
+    match *node.op {
+        Op::Convert(Conversion::Cast) => Ok(Some(node.operand(0)?)),
+        _ => Ok(None),
     }
 }
 

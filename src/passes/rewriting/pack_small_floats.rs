@@ -257,7 +257,7 @@ impl SmallFloatPacker {
             }
             (None, Some(small)) => {
                 let row = PackedRow::last(editor, &editor.dims(node)?, small.packing)?;
-                self.reads.become_halves(editor, node, value, &row.symbol.into(), &[])
+                self.reads.become_halves(editor, node, value, &row.symbol.into(), (&[], &[]))
             }
             (None, None) => Ok(()),
         }

@@ -6,7 +6,7 @@ use smallvec::{SmallVec, smallvec};
 use super::packed_rows::{PackedRow, own_coordinate};
 use super::small_float_codes::become_codes;
 use crate::ir::access_flags::MemoryAccessFlags;
-use crate::ir::expr::SymExpr;
+use crate::ir::expr::{SymExpr, SymNode, SymOp, Symbol};
 use crate::ir::kernel::DimTable;
 use crate::ir::layout::Dim;
 use crate::ir::mapping::Mapping;
@@ -67,38 +67,73 @@ impl PackedReads {
             };
             return become_bits_of_words(editor, node, (&operands, &coordinates), &place, row);
         };
+        let others = coordinates.clone().unwrap_or_default();
         if let Some(mut coordinates) = coordinates {
             coordinates.push(place.clone() / i64::from(row.packing.elements));
             editor.attach(read, Mapping(coordinates));
         }
         let values = operands.split_last().map_or(&[][..], |(_, values)| values);
-        self.become_halves(editor, node, read, &place, values)
+        self.become_halves(editor, node, read, &place, (&others, values))
     }
 
     /// Makes a node the half of each byte of a value in which the element at `place` is; bytes may lie along
-    /// pairs of elements.
+    /// pairs of elements. A read has `others`, its other coordinates and the values in all of them.
     pub(super) fn become_halves(
         &mut self,
         editor: &mut KernelEditor<'_>,
         node: Entity,
         bytes: Entity,
         place: &SymExpr,
-        values: &[Entity],
+        (others, values): (&[SymExpr], &[Entity]),
     ) -> PassResult {
         let dims = editor.dims(node)?;
+        let mut along = None;
+        if let Some(symbol) = place_of_pairs(place)
+            && let Some(dim) = editor.kernel::<DimTable>()?.find(symbol)
+            && dims.contains(&dim)
+            && others.iter().all(|coordinate| is_of_pairs(coordinate, symbol))
+        {
+            let mut depends = false;
+            for &value in values {
+                depends |= editor.dims(value)?.contains(&dim);
+            }
+            along = Some(dim).filter(|_| !depends);
+        }
         let is_along = editor.node(bytes)?.ty.dims == dims;
         let mut maker = editor.maker(&dims_of_place(editor, place, &dims)?);
         maker.values = values;
         let count = maker.value_of(&(place.clone() % 2 * 4))?;
         let mut maker = editor.maker(&dims);
         let bytes = if is_along { bytes } else { maker.made(Op::Broadcast, &[bytes], DType::I8) };
-        if let (false, Some(symbol)) = (is_along, place.as_symbol())
-            && let Some(dim) = maker.editor.kernel::<DimTable>()?.find(symbol)
-        {
+        if let Some(dim) = along {
             self.halves.insert(node, (bytes, dim));
         }
         let wide = maker.converted(Conversion::Cast, bytes, DType::I32);
         become_codes(editor, node, Op::Binary(BinaryOp::ShiftRight), &[wide, count])
+    }
+}
+
+/// The dimension of which two elements, from an even one on, are both halves of a byte where `place` says in
+/// which half an element is: the dimension itself, or what is left of it beside whole bytes.
+fn place_of_pairs(place: &SymExpr) -> Option<Symbol> {
+    match place.node() {
+        SymNode::Operation(SymOp::Mod, part, units) if units.as_integer()? % 2 == 0 => part.as_symbol(),
+        _ => place.as_symbol(),
+    }
+}
+
+/// Whether a coordinate is the same for two elements of a pair along a dimension.
+fn is_of_pairs(coordinate: &SymExpr, along: Symbol) -> bool {
+    match coordinate.node() {
+        SymNode::Int(_) => true,
+        SymNode::Symbol(symbol) => *symbol != along,
+        SymNode::TooDeep => false,
+        SymNode::Operation(SymOp::FloorDiv, part, units)
+            if part.as_symbol() == Some(along) && units.as_integer().is_some_and(|units| units % 2 == 0) =>
+        {
+            true
+        }
+        SymNode::Operation(_, one, other) => is_of_pairs(one, along) && is_of_pairs(other, along),
     }
 }
 

@@ -2,13 +2,14 @@
 //! K, the value is read at the coordinates `K // 32`, so that each of its elements stands for its block.
 //!
 //! A value that is itself read from a memory which the kernel does not write, is read from the memory in this
-//! way. Others go through LDS, as values at coordinates do.
+//! way, also at coordinates of its own unless values are among them. Others go through LDS, as values at
+//! coordinates do.
 
 use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
 
 use crate::ir::diagnostic::Diagnostic;
-use crate::ir::expr::SymExpr;
+use crate::ir::expr::{SymExpr, Symbol};
 use crate::ir::kernel::{DimTable, Locations, ScaledDim};
 use crate::ir::mapping::Mapping;
 use crate::ir::node::*;
@@ -100,8 +101,22 @@ impl BlockRepeater {
             }
         };
         let mapping = Mapping(own.dims.iter().zip(dims).map(coordinate).collect());
-        let source = self.sources.source(editor, value)?;
         let ty = ValueType { dims: dims.clone(), dtype: own.dtype };
+        if let (Some(memory), Some(Mapping(coordinates))) =
+            (self.sources.mapped(editor, value)?, editor.get::<Mapping>(value))
+        {
+            // The same read, at the block of each element.
+            let places = own.dims.iter().zip(&mapping.0);
+            let place_of = |symbol: Symbol| {
+                let place = places.clone().find(|(dim, _)| geometry.dim(**dim).symbol == symbol);
+                place.map(|(_, coordinate)| coordinate.clone())
+            };
+            let of_blocks = coordinates.iter().map(|coordinate| coordinate.replaced(&place_of)).collect();
+            let read = editor.add(Op::Read, &[memory], ty, Mapping(of_blocks));
+            editor.copy::<Tag>(value, read);
+            return Ok(read);
+        }
+        let source = self.sources.source(editor, value)?;
         let read = editor.add(Op::Read, &[source], ty, mapping);
         if source != value {
             editor.copy::<Tag>(value, read);
