@@ -16,12 +16,15 @@
 //! - [`split_k`](split_k()), [`split_k_atomic`]: products whose sums are shared among workgroups
 //! - [`stream_k`](stream_k()): products whose work is shared evenly by a fixed number of workgroups
 //! - [`grouped_gemm`](grouped_gemm()): rows that are multiplied by the matrices of their experts
+//! - [`MixtureOfExperts`]: routing, sorting by expert, both products and what joins them
 //! - [`chained_gemm`](chained_gemm()): two products one after the other
 //! - [`Attention`]: softmax of products of queries and keys, times values, with its variants
 //! - [`AttentionBackward`]: its gradients
 //! - [`block_scaled_gemm`]: products of narrow floats with a scale for each block
 //! - [`block_float_gemm`]: products of OCP's MX formats: 4-, 6- and 8-bit floats with a scale for each 32
 //! - [`arrange_scales`]: their scales in the order in which products take them
+//! - [`FourBitGemm`]: products of few rows with weights of 4 bits, integers or MXFP4
+//! - [`arrange_int4`], [`arrange_mxfp4`]: these weights in the order in which products take them
 //! - [`PagedDecode`], [`LatentDecode`]: attention of new tokens over keys and values that lie in pages
 //! - [`PagedExtend`]: of many new tokens, over these and over each other
 //! - [`paged_append`](paged_append()): new keys and values into these pages
@@ -48,6 +51,8 @@ mod conv2d;
 mod copy;
 mod depthwise;
 mod elementwise;
+mod experts;
+mod four_bit;
 mod gather;
 mod gemm;
 mod grouped_gemm;
@@ -64,6 +69,7 @@ mod split_k;
 mod stream_k;
 mod sums;
 mod table;
+mod table_entry;
 mod table_symbols;
 #[cfg(test)]
 mod tests;
@@ -85,6 +91,8 @@ pub use chained_gemm::chained_gemm;
 pub use conv2d::{Conv2d, ImageLayout};
 pub use copy::{copy, copy_strided};
 pub use elementwise::{Elementwise, OperandShape};
+pub use experts::MixtureOfExperts;
+pub use four_bit::{FourBitGemm, arrange_int4, arrange_mxfp4};
 pub use gather::gather;
 pub use gemm::{Form, Gemm};
 pub use grouped_gemm::grouped_gemm;
@@ -99,7 +107,8 @@ pub use softmax::{log_softmax, softmax};
 pub use sort::{SortOrder, sort};
 pub use split_k::{SplitK, split_k, split_k_atomic};
 pub use stream_k::{StreamK, stream_k};
-pub use table::{Choices, KernelEntry, find, list};
+pub use table::{find, list};
+pub use table_entry::{Choices, KernelEntry};
 pub use table_symbols::SymbolDefault;
 pub use topk::topk;
 pub use transpose::transpose;

@@ -1,132 +1,17 @@
 //! The ready kernels as a table: name, what it computes, symbols with defaults, and how it is made.
 
-use std::panic::Location as Caller;
-
 use super::gemm::base;
+use super::table_entry::{KernelEntry, Make};
 use super::table_symbols::*;
 use super::{
-    Attention, BackwardKernel, Conv2d, Elementwise, Form, Gemm, ImageLayout, LatentDecode, Norm,
-    OperandShape, PagedDecode, PagedExtend, Rope, RopePairs, ScaleOrder, SortOrder, Waves, arrange_scales,
-    block_float_gemm, block_scaled_gemm, chained_gemm, column_sum, copy, copy_strided, cumsum,
-    cumsum_exclusive, gather, grouped_gemm, histogram, log_softmax, paged_append, permute, row_argmax,
-    row_max, row_sum, scatter_add, softmax, sort, split_k, split_k_atomic, stream_k, topk, transpose,
+    Attention, BackwardKernel, Conv2d, Elementwise, Form, FourBitGemm, ImageLayout, LatentDecode,
+    MixtureOfExperts, Norm, OperandShape, PagedDecode, PagedExtend, Rope, RopePairs, ScaleOrder, SortOrder,
+    Waves, arrange_int4, arrange_mxfp4, arrange_scales, block_float_gemm, block_scaled_gemm, chained_gemm,
+    column_sum, copy, copy_strided, cumsum, cumsum_exclusive, gather, grouped_gemm, histogram, log_softmax,
+    paged_append, permute, row_argmax, row_max, row_sum, scatter_add, softmax, sort, split_k, split_k_atomic,
+    stream_k, topk, transpose,
 };
 use crate::prelude::*;
-
-/// The choices about a ready kernel in addition to its symbols; open ones take the kernel's default.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Choices {
-    /// Element type of the inputs.
-    pub dtype: Option<DType>,
-    /// Element type of the output of a product.
-    pub output: Option<DType>,
-    /// Output tile of the matrix instruction, or the instruction.
-    pub matrix: Option<MmaType>,
-    /// Waves of a workgroup.
-    pub waves: Option<Waves>,
-}
-
-/// A row of the table.
-pub struct KernelEntry {
-    /// Name in the program.
-    pub name: &'static str,
-    /// What it computes.
-    pub description: &'static str,
-    /// All symbols that must be bound.
-    pub symbols: &'static [SymbolDefault],
-    /// Element type of the inputs, unless chosen.
-    pub dtype: DType,
-    /// Waves of a workgroup, unless chosen; none where symbols say them.
-    pub waves: Option<Waves>,
-    /// Symbols whose defaults follow from those before them.
-    derived: &'static [Derived],
-    make: Make,
-}
-
-/// How a kernel is made from the dtype of its inputs, its matrix instruction or the shape of it, and its
-/// waves.
-enum Make {
-    /// As it is.
-    Kernel(fn(DType, MmaType, Waves) -> Result<Kernel, Diagnostic>),
-    /// A product, whose output may have a dtype of its own.
-    Product(fn(DType, MmaType, Waves) -> Gemm),
-    /// Attention, whose output may have a dtype of its own and whose waves follow from symbols.
-    Attention(fn(Attention) -> Attention),
-    /// A kernel of the backward pass of attention, likewise.
-    Backward(fn(Attention) -> Attention, BackwardKernel),
-}
-
-impl KernelEntry {
-    /// The values of all symbols where `given` has those that were chosen: open ones have their defaults,
-    /// which may follow from the others, as the size of an output does.
-    ///
-    /// # Example
-    /// ```
-    /// use groundswell::kernels::find;
-    /// let conv = find("conv2d").expect("a ready kernel");
-    /// let values = conv.values(&|name| (name == "H").then_some(12));
-    /// assert!(values.contains(&("HO", 10)));
-    /// ```
-    pub fn values(&self, given: &dyn Fn(&str) -> Option<i64>) -> Vec<(&'static str, i64)> {
-        let mut values: Vec<(&'static str, i64)> = Vec::with_capacity(self.symbols.len());
-        for symbol in self.symbols {
-            let before = |name: &str| values.iter().find(|value| value.0 == name).map_or(0, |value| value.1);
-            let derived = self.derived.iter().find(|derived| derived.0 == symbol.name);
-            let default = derived.map_or(symbol.value, |(_, of)| of(&before));
-            values.push((symbol.name, given(symbol.name).unwrap_or(default)));
-        }
-        values
-    }
-
-    /// Makes the kernel.
-    ///
-    /// # Errors
-    /// Choices that do not fit the kernel.
-    #[track_caller]
-    pub fn kernel(&self, choices: &Choices) -> Result<Kernel, Diagnostic> {
-        let asked = Location::from(Caller::caller());
-        let dtype = choices.dtype.unwrap_or(self.dtype);
-        if choices.waves.is_some() && self.waves.is_none() {
-            let text = format!("the waves of {} are not chosen by their number", self.name);
-            let help =
-                "set WAVE_M and WAVE_N, the rows and columns of one wave, as far as the kernel has them";
-            return Err(Diagnostic::invalid(text).help(help).at(Some(asked)));
-        }
-        let waves = choices.waves.or(self.waves).unwrap_or(Waves::new(1, 1));
-        let matrix = choices.matrix.unwrap_or_default();
-        let kernel = match (&self.make, choices.output) {
-            (Make::Kernel(_), Some(output)) => {
-                let text = format!("{} has no output whose dtype is chosen, as {output}", self.name);
-                let help = "leave the dtype of the output out, or choose that of the inputs";
-                return Err(Diagnostic::invalid(text).help(help).at(Some(asked)));
-            }
-            (Make::Kernel(make), None) => make(dtype, matrix, waves),
-            (Make::Product(make), None) => make(dtype, matrix, waves).kernel(),
-            (Make::Product(make), Some(output)) => make(dtype, matrix, waves).output(output).kernel(),
-            (Make::Attention(make), output) => {
-                let attention = make(Attention::any_shape().inputs(dtype));
-                let attention = output.map_or(attention.clone(), |output| attention.output(output));
-                choices.matrix.map_or(attention.clone(), |matrix| attention.matrix(matrix)).kernel()
-            }
-            (Make::Backward(make, kernel), output) => {
-                let backward = make(Attention::any_shape().inputs(dtype)).backward();
-                let backward = output.map_or(backward.clone(), |output| backward.output(output));
-                let chosen = choices.matrix.map_or(backward.clone(), |matrix| backward.matrix(matrix));
-                chosen.kernel(*kernel)
-            }
-        };
-        kernel
-            .map(|kernel| {
-                let kernel = match (choices.waves, self.waves) {
-                    (Some(waves), _) => waves.told_in(kernel, "chosen here", Some(&asked)),
-                    (None, Some(waves)) => waves.told_in(kernel, "the default", None),
-                    (None, None) => kernel,
-                };
-                kernel.told_at(Some(asked.clone()))
-            })
-            .map_err(|fault| fault.at(Some(asked)))
-    }
-}
 
 const SQUARE: Waves = Waves::new(2, 2);
 
@@ -549,6 +434,80 @@ const ALL: &[KernelEntry] = &[
         make: Make::Kernel(|dtype, _, waves| grouped_gemm(dtype, waves)),
     },
     KernelEntry {
+        name: "moe_route",
+        description: "the two experts of each token with the largest scores, and their weights",
+        symbols: MOE_ROUTE,
+        dtype: F32,
+        waves: None,
+        derived: &[],
+        make: Make::Kernel(|_, _, _| MixtureOfExperts::new(8, 2).renormalised().route()),
+    },
+    KernelEntry {
+        name: "moe_route_groups",
+        description: "four of the experts of the best two groups of four, by sigmoids and a bias",
+        symbols: MOE_ROUTE_GROUPS,
+        dtype: F32,
+        waves: None,
+        derived: MOE_ROUTE_GROUPS_DERIVED,
+        make: Make::Kernel(|_, _, _| {
+            MixtureOfExperts::new(16, 4).sigmoid().bias().groups(4, 2).renormalised().scale(2.5).route()
+        }),
+    },
+    KernelEntry {
+        name: "moe_sort",
+        description: "choices by expert, in blocks of rows of one expert each",
+        symbols: MOE_SORT,
+        dtype: I32,
+        waves: None,
+        derived: MOE_SORT_DERIVED,
+        make: Make::Kernel(|_, _, _| MixtureOfExperts::new(8, 2).sort()),
+    },
+    KernelEntry {
+        name: "moe_gate_up",
+        description: "H = silu(X Wgᵀ) * (X Wuᵀ) of blocks of rows with their expert, which it gathers",
+        symbols: MOE_GATE_UP,
+        dtype: Bf16,
+        waves: None,
+        derived: &[],
+        make: Make::Kernel(|dtype, _, _| MixtureOfExperts::new(8, 2).inputs(dtype).gate_up()),
+    },
+    KernelEntry {
+        name: "moe_gate_up_gathered",
+        description: "the same of rows that have been gathered",
+        symbols: MOE_PRODUCT,
+        dtype: Bf16,
+        waves: None,
+        derived: &[],
+        make: Make::Kernel(|dtype, _, _| MixtureOfExperts::new(8, 2).inputs(dtype).gate_up_gathered()),
+    },
+    KernelEntry {
+        name: "moe_down",
+        description: "Y = H Wdᵀ of blocks of rows with their expert",
+        symbols: MOE_PRODUCT,
+        dtype: Bf16,
+        waves: None,
+        derived: &[],
+        make: Make::Kernel(|dtype, _, _| MixtureOfExperts::new(8, 2).inputs(dtype).down()),
+    },
+    KernelEntry {
+        name: "moe_down_atomic",
+        description: "the same, weighted and added to the rows of tokens",
+        symbols: MOE_GATE_UP,
+        dtype: Bf16,
+        waves: None,
+        derived: &[],
+        make: Make::Kernel(|dtype, _, _| MixtureOfExperts::new(8, 2).inputs(dtype).down_atomic()),
+    },
+    KernelEntry {
+        name: "moe_combine",
+        description: "what two experts give each token, weighted and added",
+        symbols: MOE_COMBINE,
+        dtype: Bf16,
+        waves: None,
+        derived: &[],
+        make: Make::Kernel(|dtype, _, _| MixtureOfExperts::new(8, 2).inputs(dtype).combine()),
+    },
+    KernelEntry {
         name: "gemm_f8_scaled",
         description: "C = A Bᵀ of 8-bit floats, as bf16, with a scale for each row and each column",
         symbols: GEMM,
@@ -607,6 +566,60 @@ const ALL: &[KernelEntry] = &[
         waves: Some(Waves::new(4, 1)),
         derived: &[],
         make: Make::Kernel(|_, _, waves| arrange_scales(waves)),
+    },
+    KernelEntry {
+        name: "int4_gemm",
+        description: "C = A Wᵀ for few rows of A and integers of 4 bits with a scale for each 128 of K",
+        symbols: INT4,
+        dtype: Bf16,
+        waves: None,
+        derived: INT4_DERIVED,
+        make: Make::Kernel(|dtype, _, _| FourBitGemm::int4(128).inputs(dtype).kernel()),
+    },
+    KernelEntry {
+        name: "int4_gemm_zeros",
+        description: "the same with a scale and a zero for each 32 of K",
+        symbols: INT4,
+        dtype: Bf16,
+        waves: None,
+        derived: INT4_DERIVED,
+        make: Make::Kernel(|dtype, _, _| FourBitGemm::int4(32).zeros().inputs(dtype).kernel()),
+    },
+    KernelEntry {
+        name: "int4_gemm_parts",
+        description: "parts of int4_gemm, by workgroups of their own; split_k_sum adds them up",
+        symbols: INT4_PARTS,
+        dtype: Bf16,
+        waves: None,
+        derived: INT4_PARTS_DERIVED,
+        make: Make::Kernel(|dtype, _, _| FourBitGemm::int4(128).inputs(dtype).parts()),
+    },
+    KernelEntry {
+        name: "mxfp4_gemm",
+        description: "C = A Wᵀ for few rows of A in bf16 and weights in MXFP4",
+        symbols: MXFP4,
+        dtype: Bf16,
+        waves: None,
+        derived: MXFP4_DERIVED,
+        make: Make::Kernel(|dtype, _, _| FourBitGemm::mxfp4().inputs(dtype).kernel()),
+    },
+    KernelEntry {
+        name: "arrange_int4",
+        description: "the weights of int4_gemm in its order, of rows with two integers in a byte",
+        symbols: ARRANGED_INT4,
+        dtype: I8,
+        waves: None,
+        derived: &[],
+        make: Make::Kernel(|_, _, _| arrange_int4()),
+    },
+    KernelEntry {
+        name: "arrange_mxfp4",
+        description: "the weights and scales of mxfp4_gemm in its order, of rows",
+        symbols: ARRANGED_MXFP4,
+        dtype: I8,
+        waves: None,
+        derived: &[],
+        make: Make::Kernel(|_, _, _| arrange_mxfp4()),
     },
     KernelEntry {
         name: "chained_gemm",

@@ -2,6 +2,7 @@
 
 use super::RowTile;
 use super::attention::{latent_rows, row_tile, wave_dim};
+use super::four_bit::part_of_wave;
 use super::split_k::part_of;
 
 /// A symbol of a ready kernel and its default value.
@@ -365,6 +366,131 @@ pub(super) const BLOCK_SCALED_DERIVED: &[Derived] = &[
     }),
     ("ROWS", |of| of("N").max(1).unsigned_abs().div_ceil(of("SCALE_N").max(1).unsigned_abs()).cast_signed()),
 ];
+
+pub(super) const MOE_ROUTE: &[SymbolDefault] = symbol_defaults! {
+    T = 64 "tokens",
+    EXPERTS = 8 "experts",
+    BLOCK_T = 4 "tokens per workgroup",
+};
+
+pub(super) const MOE_ROUTE_GROUPS: &[SymbolDefault] = symbol_defaults! {
+    T = 64 "tokens",
+    BLOCK_T = 4 "tokens per workgroup",
+    GROUP = 4 "experts of a group",
+    GROUPS = 4 "groups",
+    EXPERTS = 16 "experts; follows from them",
+};
+
+pub(super) const MOE_ROUTE_GROUPS_DERIVED: &[Derived] =
+    &[("EXPERTS", |of| of("GROUP").saturating_mul(of("GROUPS")))];
+
+pub(super) const MOE_SORT: &[SymbolDefault] = symbol_defaults! {
+    CHOICES = 128 "choices: tokens times experts of each",
+    EXPERTS = 8 "experts",
+    OTHERS = 8 "EXPERTS; follows from it",
+    BLOCKS = 16 "blocks of rows",
+    ROWS = 16 "rows of a block",
+    PLACES = 256 "rows of all blocks; follows from them",
+};
+
+pub(super) const MOE_SORT_DERIVED: &[Derived] =
+    &[("OTHERS", |of| of("EXPERTS")), ("PLACES", |of| of("BLOCKS").saturating_mul(of("ROWS")))];
+
+pub(super) const MOE_PRODUCT: &[SymbolDefault] = symbol_defaults! {
+    BLOCKS = 8 "blocks of rows",
+    ROWS = 32 "rows of a block: a power of two",
+    N = 128 "columns of the result",
+    K = 128 "what is summed over",
+    EXPERTS = 8 "experts",
+    BLOCK_N = 64 "columns of the result per workgroup",
+    BLOCK_K = 32 "K per iteration",
+    WAVE_R = 16 "rows of a wave",
+    WAVE_N = 32 "columns of a wave",
+};
+
+pub(super) const MOE_GATE_UP: &[SymbolDefault] = symbol_defaults! {
+    T = 64 "tokens",
+    BLOCKS = 8 "blocks of rows",
+    ROWS = 32 "rows of a block: a power of two",
+    N = 128 "columns of the result",
+    K = 128 "what is summed over",
+    EXPERTS = 8 "experts",
+    BLOCK_N = 64 "columns of the result per workgroup",
+    BLOCK_K = 32 "K per iteration",
+    WAVE_R = 16 "rows of a wave",
+    WAVE_N = 32 "columns of a wave",
+};
+
+pub(super) const MOE_COMBINE: &[SymbolDefault] = symbol_defaults! {
+    T = 64 "tokens",
+    N = 256 "columns of the result",
+    PLACES = 256 "rows of all blocks",
+    BLOCK_T = 4 "tokens per workgroup",
+    BLOCK_N = 256 "columns per workgroup",
+};
+
+pub(super) const INT4: &[SymbolDefault] = symbol_defaults! {
+    M = 4 "rows of A and C",
+    N = 256 "columns of C",
+    K = 1024 "what is summed over",
+    WAVES = 4 "waves of a workgroup that share K",
+    PART = 256 "K of each wave; follows from K and WAVES",
+    HALFWORDS = 64 "a quarter of PART; follows from it",
+    BLOCK_M = 16 "rows of C per workgroup",
+    BLOCK_N = 16 "columns of C per workgroup",
+};
+
+pub(super) const INT4_PARTS: &[SymbolDefault] = symbol_defaults! {
+    M = 4 "rows of A and C",
+    N = 256 "columns of C",
+    K = 1024 "what is summed over",
+    SPLITS = 2 "parts of K",
+    WAVES = 4 "waves of a workgroup that share K",
+    PART = 128 "K of each wave; follows from K, SPLITS and WAVES",
+    SPLIT = 512 "K of each workgroup; follows from them",
+    HALFWORDS = 32 "a quarter of PART; follows from it",
+    BLOCK_M = 16 "rows of C per workgroup",
+    BLOCK_N = 16 "columns of C per workgroup",
+};
+
+pub(super) const INT4_DERIVED: &[Derived] =
+    &[("PART", |of| part_of_wave(of("K"), of("WAVES"))), ("HALFWORDS", |of| of("PART") / 4)];
+
+pub(super) const INT4_PARTS_DERIVED: &[Derived] = &[
+    ("PART", |of| part_of_wave(of("K"), of("SPLITS").saturating_mul(of("WAVES")))),
+    ("SPLIT", |of| of("PART").saturating_mul(of("WAVES"))),
+    ("HALFWORDS", |of| of("PART") / 4),
+];
+
+pub(super) const MXFP4: &[SymbolDefault] = symbol_defaults! {
+    M = 4 "rows of A and C",
+    N = 256 "columns of C",
+    K = 1024 "what is summed over",
+    WAVES = 4 "waves of a workgroup that share K",
+    PART = 256 "K of each wave; follows from K and WAVES",
+    ELEMENTS = 256 "PART; follows from it",
+    EIGHT = 8 "weights of a row that lie together",
+    BLOCK_M = 16 "rows of C per workgroup",
+    BLOCK_N = 16 "columns of C per workgroup",
+    BLOCK_K = 256 "K per iteration",
+};
+
+pub(super) const MXFP4_DERIVED: &[Derived] =
+    &[("PART", |of| part_of_wave(of("K"), of("WAVES"))), ("ELEMENTS", |of| of("PART"))];
+
+pub(super) const ARRANGED_INT4: &[SymbolDefault] = symbol_defaults! {
+    N = 256 "rows of weights",
+    K = 1024 "columns of weights",
+    HALFWORDS = 32 "halfwords of a block of 128 elements",
+    BLOCK_N = 16 "rows per workgroup",
+};
+
+pub(super) const ARRANGED_MXFP4: &[SymbolDefault] = symbol_defaults! {
+    N = 256 "rows of weights",
+    K = 1024 "columns of weights",
+    BLOCK_N = 16 "rows per workgroup",
+    BLOCK_K = 256 "columns per workgroup",
+};
 
 pub(super) const CHAINED: &[SymbolDefault] = symbol_defaults! {
     M = 1024 "rows of A and D",

@@ -186,6 +186,7 @@ pub fn of_numbers(dtype: DType, shape: &[usize], numbers: &[f64]) -> Tensor {
         F6E3M2 => {
             Tensor::from_slice(shape, &numbers.iter().map(|&x| f6e3m2::from_f64(x)).collect::<Vec<_>>())
         }
+        I16 => Tensor::from_slice(shape, &numbers.iter().map(|&x| x as i16).collect::<Vec<_>>()),
         I32 => Tensor::from_slice(shape, &numbers.iter().map(|&x| x as i32).collect::<Vec<_>>()),
         I64 => Tensor::from_slice(shape, &numbers.iter().map(|&x| x as i64).collect::<Vec<_>>()),
         F64 => Tensor::from_slice(shape, numbers),

@@ -1,6 +1,8 @@
 //! What each ready kernel computes, as plain loops in f64 that know nothing of the kernels' sources: the
 //! contents of its outputs, by name.
 
+pub mod experts;
+mod four_bit;
 mod paged;
 
 use std::collections::BTreeMap;
@@ -23,6 +25,11 @@ pub fn argument(name: &str, dtype: DType, shape: &[usize], sizes: &[(&'static st
     let size = |name: &str| sizes.iter().find(|size| size.0 == name).map_or(1, |size| size.1);
     let of: Box<dyn Fn(usize) -> f64> = match name {
         // Some of them are outside, on either side.
+        "ids" if sizes.iter().any(|size| size.0 == "CHOICES") => {
+            Box::new(move |at| ((at as i64 * 29) % (size("EXPERTS") + 2) - 1) as f64)
+        }
+        "choice_of_place" => Box::new(move |at| ((at as i64 * 7) % (2 * size("T") + 3) - 2) as f64),
+        "place_of_choice" => Box::new(move |at| ((at as i64 * 29) % (size("PLACES") + 4) - 2) as f64),
         "ids" => Box::new(move |at| ((at as i64 * 29) % (size("ROWS") + 4) - 2) as f64),
         "expert_of_block" => Box::new(move |at| ((at as i64 * 5) % (size("EXPERTS") + 2) - 1) as f64),
         _ if dtype == F8E8M0 => Box::new(|at| [0.5, 1.0, 2.0, 4.0][(at + at / 4) % 4]),
@@ -34,6 +41,14 @@ pub fn argument(name: &str, dtype: DType, shape: &[usize], sizes: &[(&'static st
             Box::new(move |at| ((at as i64 * 67 + 40) % (size("MAX_PAGES") * size("PAGE") + 1)) as f64)
         }
         "new_lengths" => Box::new(move |at| ((at as i64 * 67 + 40) % (size("NEW") + 1)) as f64),
+        "scales" => Box::new(|at| [0.5, 1.0, 2.0, -4.0][at % 4]),
+        "zeros" => Box::new(|at| (at * 7 % 16) as f64),
+        // Four integers of four bits each.
+        "w" if dtype == I16 => Box::new(|at| (at as i64 * 7919 % 65536 - 32768) as f64),
+        // Two numbers of four bits.
+        "a" if dtype == I8 && sizes.iter().any(|size| size.0 == "HALFWORDS") => {
+            Box::new(|at| (at as i64 * 37 % 256 - 128) as f64)
+        }
         "weights" => Box::new(|at| (at % 3 + 1) as f64),
         "minus_log_sum_exp" => Box::new(|at| -3.0 - (at % 5) as f64),
         // So that no weight and no gradient is much larger than all others.
@@ -464,6 +479,20 @@ pub fn reference(kernel: &str, l: &ReadyLaunch<'_>) -> Option<Outputs> {
             };
             vec![("c", (0..blocks * rows * n).map(element).collect())]
         }
+        "int4_gemm" => vec![("c", l.int4_parts(128, l.size("K")))],
+        "int4_gemm_zeros" => vec![("c", l.int4_parts(32, l.size("K")))],
+        "int4_gemm_parts" => vec![("parts", l.int4_parts(128, l.size("SPLIT")))],
+        "mxfp4_gemm" => l.mxfp4(),
+        "arrange_int4" => l.arranged_int4(),
+        "arrange_mxfp4" => l.arranged_mxfp4(),
+        "moe_route" => l.routed(2),
+        "moe_route_groups" => l.routed_in_groups(4, 2, 2.5),
+        "moe_sort" => l.sorted_choices(),
+        "moe_gate_up" => l.gated(|row| l.token(row, 2)),
+        "moe_gate_up_gathered" => l.gated(Some),
+        "moe_down" => l.downs(),
+        "moe_down_atomic" => l.added_downs(2),
+        "moe_combine" => l.combined(2),
         "chained_gemm" => {
             let [m, of_l, n, k] = ["M", "L", "N", "K"].map(|name| l.size(name));
             // Sums of the first product are rounded.

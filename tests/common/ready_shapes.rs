@@ -14,7 +14,9 @@ const FEW: [i64; 5] = [4, 7, 3, 12, 9];
 fn size(symbol: &str, number: usize, at: usize) -> Option<i64> {
     let few = FEW[(number * 3 + at) % FEW.len()];
     match symbol {
-        "M" | "N" | "K" | "T" | "PAIRS" | "BINS" => Some(SIZES[(number * (2 * at + 1) + 5 * at) % SHAPES]),
+        "M" | "N" | "K" | "T" | "PAIRS" | "BINS" | "CHOICES" => {
+            Some(SIZES[(number * (2 * at + 1) + 5 * at) % SHAPES])
+        }
         "ROWS" => Some(32 << (number % 3)),
         "H" | "W" | "D0" | "D1" | "HEADS" => Some(few),
         "D2" | "D3" => Some(2 * few + 3),
@@ -36,6 +38,7 @@ pub fn shape(entry: &KernelEntry, number: usize) -> (Vec<(&'static str, i64)>, V
         let at = entry.symbols.iter().position(|symbol| symbol.name == name)?;
         match name {
             "M" | "K" if is_image => None,
+            "EXPERTS" if has("GROUPS") => None,
             "B" | "H" | "KV" | "GROUP" if is_attention => {
                 let is_free = name != "H" || entry.symbols.iter().all(|symbol| symbol.name != "GROUP");
                 is_free.then_some(1 + (number + at) as i64 % 3)

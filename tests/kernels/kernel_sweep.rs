@@ -65,7 +65,10 @@ fn equals_loops(
     // What is no sum or product of small integers is rounded.
     let is_any = |parts: &[&str]| parts.iter().any(|part| entry.name.contains(part));
     let of_attention = is_any(&["attention", "decode", "extend"]);
-    let is_rounded = of_attention || is_any(&["softmax", "norm", "gelu", "silu", "positions"]);
+    let of_weights = is_any(&["int4_gemm", "mxfp4_gemm"]);
+    let of_experts = entry.name.starts_with("moe_") && entry.name != "moe_sort";
+    let is_rounded =
+        of_attention || of_weights || of_experts || is_any(&["softmax", "norm", "gelu", "silu", "positions"]);
     // Weights are rounded to the inputs' dtype before they are multiplied with values: bf16 has 8 bits, f16
     // 11.
     let (rounding, least) = match entry.name.contains("attention") {
@@ -73,6 +76,8 @@ fn equals_loops(
         true if entry.name.contains("backward") => (-4, 0.25),
         true => (-6, 1.0),
         false if of_attention => (-10, 8.0),
+        // The output is bf16.
+        false if of_weights || of_experts => (-8, 1.0),
         false => (-10, 1.0),
     };
     assert!(!expected.is_empty());

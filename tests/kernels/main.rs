@@ -4,6 +4,8 @@ mod attention;
 mod chips;
 mod convolutions;
 mod data_kernels;
+mod experts;
+mod four_bit;
 mod generic;
 mod kernel_sweep;
 mod paged;

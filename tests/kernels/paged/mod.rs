@@ -2,7 +2,7 @@
 //! judged by f64 computations that are written here from what attention means.
 
 mod append;
-mod cases;
+pub mod cases;
 mod decode;
 mod extend;
 mod latent;
