@@ -642,6 +642,12 @@ pub(crate) struct PaddedFactors(pub SmallVec<[u32; 4]>);
 #[component(storage = "SparseSet")]
 pub(crate) struct UnitFactor(pub u32);
 
+/// On a cast to bf16: what rounds numbers keeps NaNs, too, because none of them has bits that are cut off, or
+/// ones down to these.
+#[derive(Component, Copy, Clone, PartialEq, Eq, Debug)]
+#[component(storage = "SparseSet")]
+pub(crate) struct RoundsPlainly;
+
 /// Why a pass has put a barrier: logical node `later` touches memory that `earlier` touches in other waves,
 /// in front of it or in an iteration before. On the barrier.
 #[derive(Component, Copy, Clone, PartialEq, Eq, Debug)]

@@ -376,6 +376,10 @@ const PLANTED: &[Planted] = &[
         let constants = find(world, root, |op| matches!(op, Op::Register(_)));
         change::<Op>(world, &constants, |op| { *op = Op::Register(3.0.into()); true })
     } },
+    Planted { pass: "find_plain_roundings", what: "a sum begins with something", plant: |world, root| {
+        let constants = find(world, root, |op| matches!(op, Op::Register(_)));
+        change::<Op>(world, &constants, |op| { *op = Op::Register(5.0.into()); true })
+    } },
     Planted { pass: "mask_folds", what: "padding counts", plant: |world, root| {
         let masks = find(world, root, |op| matches!(op, Op::Compare(_)));
         change::<Op>(world, &masks, |op| { *op = Op::Compare(Predicate::Le); true })

@@ -103,6 +103,47 @@ fn every_number_of_sixteen_bits_and_every_middle_is_rounded_to_nearest_even() {
     }
 }
 
+/// What is computed from bf16 numbers has no NaN that a sum would lose, so its cast to bf16 takes two
+/// instructions for a number and one for two of them; what is computed from f32 numbers takes three more.
+#[test]
+fn nans_of_what_is_computed_from_bf16_numbers_survive_a_shorter_rounding() {
+    let codes: Vec<bf16> = (0..=u16::MAX).map(bf16::from_bits).collect();
+    let n = Symbol::new("N");
+    let kernel = |dtype: DType| {
+        Kernel::trace("powers", |w| {
+            w.distribute([workgroup(n, 256, 0)]);
+            let x = w.memory("x", [n], Global, dtype);
+            let y = w.memory("y", [n], Global, Bf16);
+            let x = w.read(x).cast(F32);
+            w.write((x * 0.75 - 0.125).exp2().cast(Bf16), y);
+        })
+        .expect("a kernel")
+    };
+    for target in Target::ALL.into_iter().filter(|&target| target != Target::GFX950) {
+        let options = Options::new(target).set(n, codes.len()).fast_math();
+        let compiled =
+            |dtype| compile_uncached(&kernel(dtype), &options, Verify::AfterEachPass).expect("a cast");
+        let [short, long] = [Bf16, F32].map(compiled);
+        let rounds = |executable: &Executable| {
+            let text = executable.assembly().expect("text");
+            [text.matches("v_add3_u32").count(), text.matches("v_cndmask_b32").count()]
+        };
+        let [[sums, choices], [_, chosen]] = [rounds(&short), rounds(&long)];
+        assert!(sums > 0 && choices == 0 && chosen > 0, "{target}");
+        let device = Device::simulator(target);
+        let narrow = device.upload(&codes).expect("memory");
+        let wide: Vec<f32> = codes.iter().map(|code| code.to_f32()).collect();
+        let wide = device.upload(&wide).expect("memory");
+        let zeros = || vec![bf16::ZERO; codes.len()];
+        let got = results(&device, &short, &narrow, zeros());
+        let expected = results(&device, &long, &wide, zeros());
+        for ((code, got), expected) in codes.iter().zip(got).zip(expected) {
+            assert_eq!(got.to_bits(), expected.to_bits(), "{target}: {:#x}", code.to_bits());
+            assert_eq!(got.to_f32().is_nan(), code.to_f32().is_nan(), "{target}: {:#x}", code.to_bits());
+        }
+    }
+}
+
 /// Every code of an 8-bit float is widened, two at a time.
 #[test]
 fn eight_bit_floats_are_widened_in_pairs() {

@@ -13,6 +13,11 @@ impl TargetInfo {
         sets.iter().all(|&set| op.on(set)) && (is_alike || !op.info().meaning.is_about_float8())
     }
 
+    /// Whether it rounds two f32 to a 16-bit float in one instruction.
+    pub(crate) fn rounds_pairs(&self) -> bool {
+        self.executes(Opcode::VCvtPkBf16F32) && self.executes(Opcode::VCvtPkF16F32)
+    }
+
     /// The read of LDS that turns elements of so many bits among sixteen lanes, 8 bytes for each, or 12 of
     /// elements of 6 bits.
     pub fn transposing_read(&self, bits: u32) -> Option<Opcode> {

@@ -6,8 +6,8 @@ use bevy_ecs::prelude::*;
 use crate::ir::access_flags::MemoryAccessFlags;
 use crate::ir::diagnostic::{Diagnostic, Location};
 use crate::ir::facts::{
-    Bounds, Expansion, Geometry, LdsBuffer, LogicalBody, PaddedFactors, TransposingRead, TurnedUnits,
-    UnitFactor,
+    Bounds, Expansion, Geometry, LdsBuffer, LogicalBody, PaddedFactors, RoundsPlainly, TransposingRead,
+    TurnedUnits, UnitFactor,
 };
 use crate::ir::kernel::{DimTable, Locations};
 use crate::ir::layout::{Layout, Source};
@@ -101,6 +101,11 @@ impl FactChecker<'_> {
             && (at > 1 || world.get::<Op>(node) != Some(&Op::Binary(BinaryOp::Mul)))
         {
             self.fault(node, "a factor that no product of numbers has");
+        }
+        if world.get::<RoundsPlainly>(node).is_some()
+            && world.get::<Op>(node) != Some(&Op::Convert(Conversion::Cast))
+        {
+            self.fault(node, "a rounding of something that is no cast");
         }
         if let Some(Unrolled(per_trip)) = world.get::<Unrolled>(node)
             && *per_trip > 1 << 16

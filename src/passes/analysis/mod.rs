@@ -11,6 +11,7 @@
 //! - `fractions`, `positive_values`: values from 0 to 1, and values above 0
 //! - `read_sources`: what a value that is read at coordinates can be read from
 //! - `find_in_place`: which arguments may be one tensor
+//! - `find_plain_roundings`: casts to bf16 that may round NaNs as they round numbers
 //! - `find_unit_factors`: factors that are one most of the time
 //! - [`reduction_trees`]: in which order reductions add up, for the report
 
@@ -20,6 +21,7 @@ mod binder;
 mod cached_order;
 pub(super) mod counted_dims;
 pub(super) mod find_in_place;
+pub(super) mod find_plain_roundings;
 pub(super) mod find_unit_factors;
 pub(super) mod fractions;
 pub(crate) mod infer_types;

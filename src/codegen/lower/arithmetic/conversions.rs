@@ -67,6 +67,22 @@ impl ArithmeticLayer<'_> {
         }
     }
 
+    /// Rounds f32 elements to bf16 and packs them, where NaNs survive what rounds numbers.
+    pub(crate) fn packed_plainly(&mut self, elements: &[Operand]) -> Operand {
+        let value = self.emitter.vgpr(elements.len().div_ceil(2) as u32);
+        for (pair, at) in elements.chunks(2).zip(0..) {
+            let rounded: SmallVec<[Operand; 2]> = pair.iter().map(|&e| self.sum_of_rounding(e)).collect();
+            match rounded[..] {
+                [low, high] => self.upper_halves(value.offset(at), [low, high]),
+                _ => {
+                    let lower = [Scalar::Const(16), Scalar::Reg(rounded[0])];
+                    self.emitter.with(Opcode::VLshrrevB32, value.offset(at), &lower);
+                }
+            }
+        }
+        value
+    }
+
     /// Rounds 32-bit elements to `dtype` and packs them.
     pub(crate) fn packed(&mut self, elements: &[Operand], dtype: DType) -> Operand {
         if let Some(packed) = self.packed_float8(elements, dtype) {
@@ -122,13 +138,10 @@ impl ArithmeticLayer<'_> {
         value
     }
 
-    /// An f32 rounded to bf16, which is the upper half of the result; the lower one has any bits. Round to
-    /// nearest even: add 0x7fff and the bit that will be the last; NaNs keep their top bits and stay quiet.
+    /// An f32 rounded to bf16, which is the upper half of the result; the lower one has any bits. NaNs keep
+    /// their top bits and stay quiet.
     fn rounded_to_bf16(&mut self, element: Operand) -> Operand {
-        let (last, bias, sum) = (self.emitter.vgpr(1), self.constant_sgpr(0x7fff), self.emitter.vgpr(1));
-        let field = [Scalar::Reg(element), Scalar::Const(16), Scalar::Const(1)];
-        self.emitter.with(Opcode::VBfeU32, last, &field);
-        self.emitter.op(Opcode::VAdd3U32, &[sum, element, last, bias]);
+        let sum = self.sum_of_rounding(element);
         let quiet = self.emitter.vgpr(1);
         self.emitter.with(Opcode::VOrB32, quiet, &[Scalar::Const(0x40_0000), Scalar::Reg(element)]);
         let nan = self.emitter.sgpr(2);
@@ -138,10 +151,24 @@ impl ArithmeticLayer<'_> {
         chosen
     }
 
-    /// Two f32 as bf16 side by side: the upper halves of what they are rounded to, by one instruction (CDNA3
-    /// ISA guide, `V_PERM_B32`: bytes 0 to 3 are those of the last source).
+    /// The same for numbers: round to nearest even by adding 0x7fff and the bit that will be the last.
+    fn sum_of_rounding(&mut self, element: Operand) -> Operand {
+        let (last, bias, sum) = (self.emitter.vgpr(1), self.constant_sgpr(0x7fff), self.emitter.vgpr(1));
+        let field = [Scalar::Reg(element), Scalar::Const(16), Scalar::Const(1)];
+        self.emitter.with(Opcode::VBfeU32, last, &field);
+        self.emitter.op(Opcode::VAdd3U32, &[sum, element, last, bias]);
+        sum
+    }
+
+    /// Two f32 as bf16 side by side.
     fn pair_of_bf16(&mut self, to: Operand, pair: [Operand; 2]) {
-        let [low, high] = pair.map(|element| self.rounded_to_bf16(element));
+        let rounded = pair.map(|element| self.rounded_to_bf16(element));
+        self.upper_halves(to, rounded);
+    }
+
+    /// The upper halves of two registers side by side, by one instruction (CDNA3 ISA guide, `V_PERM_B32`:
+    /// bytes 0 to 3 are those of the last source).
+    fn upper_halves(&mut self, to: Operand, [low, high]: [Operand; 2]) {
         let upper_halves = self.constant_sgpr(0x0706_0302);
         self.emitter.op(Opcode::VPermB32, &[to, high, low, upper_halves]);
     }

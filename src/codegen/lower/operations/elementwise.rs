@@ -14,6 +14,7 @@ use crate::ir::diagnostic::Diagnostic;
 use crate::ir::node::{Op, *};
 use crate::ir::op::ElementWiseOp;
 use crate::ir::types::DType;
+use crate::passes::facts::RoundsPlainly;
 use crate::passes::loops::expand::Expansion;
 
 /// Lane masks that are there before the first of them chooses a number: gfx940 and later wait two
@@ -177,7 +178,12 @@ impl OperationLayer<'_> {
                 pairs = self.pair_elements(starts, elements / 2, results.last_mut());
             }
         }
-        Ok(value.unwrap_or_else(|| self.packed(&results, whole.to)))
+        let rounds_plainly = self.kernel.world.get::<RoundsPlainly>(whole.logical).is_some();
+        Ok(match value {
+            Some(value) => value,
+            None if rounds_plainly && whole.to == DType::Bf16 => self.packed_plainly(&results),
+            None => self.packed(&results, whole.to),
+        })
     }
 
     /// One element of a node.

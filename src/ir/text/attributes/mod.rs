@@ -153,6 +153,13 @@ const ROWS: &[AttributeRow] = &[
         access::read_unit_factor,
         same::<UnitFactor>,
     ),
+    row(
+        "rounds_plainly",
+        AttributePosition::After,
+        flag::<RoundsPlainly>,
+        |_| attach(RoundsPlainly),
+        same::<RoundsPlainly>,
+    ),
     row("buffer", AttributePosition::Below, access::print_buffer, access::read_buffer, same::<LdsBuffer>),
     row(
         "turned_units",
