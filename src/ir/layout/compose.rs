@@ -55,6 +55,17 @@ impl Layout {
         Layout { modes: self.modes.iter().map(rename).collect() }
     }
 
+    /// The same places with the elements along a dimension first in the registers of each lane.
+    ///
+    /// # Errors
+    /// None that a layout can have.
+    pub(crate) fn with_registers_along(&self, dim: Dim) -> Result<Layout, LayoutError> {
+        let is_first = |mode: &&Mode| mode.source == Source::Register && mode.dim == Some(dim);
+        let first = self.modes().iter().filter(is_first);
+        let others = self.modes().iter().filter(|mode| !is_first(mode));
+        Layout::new(first.chain(others).copied())
+    }
+
     /// The one shortest form of a layout: grouped by source, no digit of extent one, digits that continue
     /// the one before merged into it.
     pub fn canonical(&self) -> Layout {
@@ -81,16 +92,23 @@ impl Layout {
     /// Whether both hold the same pieces, which may have other numbers: [`Layout::equivalent`] but for the
     /// order of replicas.
     pub(crate) fn holds_pieces_of(&self, other: &Layout) -> bool {
-        let ordered = |layout: &Layout| {
-            let mut layout = layout.canonical();
-            // Their order among the modes of other sources means nothing.
-            layout.modes.sort_by_key(|mode| match mode.source {
-                Source::Replica => (Source::Replica, mode.dim, mode.stride),
-                source => (source, None, 0),
-            });
-            layout.canonical()
-        };
-        ordered(self) == ordered(other)
+        self.without_order_of(Source::Replica) == other.without_order_of(Source::Replica)
+    }
+
+    /// Whether both hold the same elements in the same lanes and pieces, if in other registers.
+    pub(crate) fn holds_registers_of(&self, other: &Layout) -> bool {
+        self.without_order_of(Source::Register) == other.without_order_of(Source::Register)
+    }
+
+    /// The form that all layouts have which differ in the order of the modes of a source.
+    fn without_order_of(&self, any: Source) -> Layout {
+        let mut layout = self.canonical();
+        // Their order among the modes of other sources means nothing.
+        layout.modes.sort_by_key(|mode| match mode.source {
+            source if source == any => (source, mode.dim, mode.stride),
+            source => (source, None, 0),
+        });
+        layout.canonical()
     }
 }
 

@@ -44,27 +44,27 @@ impl Layout {
         [lanes, waves]: [u32; 2],
         block: &[(Dim, u32)],
     ) -> Result<Layout, LayoutError> {
+        let (rest, modes) = vectors(tile, elements_per_thread, [lanes, waves])?;
+        in_blocks((rest, modes), [lanes, waves], block)
+    }
+
+    /// The same where each thread has elements of several rows: so many of a row, and of so many rows along
+    /// a dimension.
+    pub(crate) fn distribute_rows_in_blocks(
+        tile: &[(Dim, u32)],
+        (elements_per_thread, rows): (u32, (Dim, u32)),
+        [lanes, waves]: [u32; 2],
+        block: &[(Dim, u32)],
+    ) -> Result<Layout, LayoutError> {
         let (mut rest, mut modes) = vectors(tile, elements_per_thread, [lanes, waves])?;
-        let mut left = lanes;
-        for &(dim, most) in block {
-            for rest in rest.iter_mut().filter(|rest| rest.dim == dim) {
-                let common = gcd(gcd(left, most), rest.extent);
-                modes.push(rest.take(Source::Lane, common));
-                left /= common;
+        let (dim, elements) = rows;
+        for rest in rest.iter_mut().filter(|rest| rest.dim == dim) {
+            if rest.extent % elements != 0 {
+                return Err(LayoutError::VectorDoesNotDivide { dim, extent: rest.extent, elements });
             }
+            modes.push(rest.take(Source::Register, elements));
         }
-        hand_out_all(&mut rest, &mut modes, Source::Lane, left)?;
-        // What is left for replicas then lies along the first dimension as far as possible.
-        let mut left = waves;
-        for &(dim, _) in block.iter().rev() {
-            for rest in rest.iter_mut().filter(|rest| rest.dim == dim) {
-                let common = gcd(left, rest.extent);
-                modes.push(rest.take(Source::Wave, common));
-                left /= common;
-            }
-        }
-        hand_out_all(&mut rest, &mut modes, Source::Wave, left)?;
-        with_replicas(rest, modes)
+        in_blocks((rest, modes), [lanes, waves], block)
     }
 
     /// As [`Layout::distribute`], for a tile that does not give every worker a part of its own: those that
@@ -86,6 +86,34 @@ impl Layout {
 
 type Remaining = SmallVec<[RemainingDim; 4]>;
 type Modes = SmallVec<[Mode; 12]>;
+
+/// Gives workers what is left in blocks, as [`Layout::distribute_in_blocks`] does.
+fn in_blocks(
+    (mut rest, mut modes): (Remaining, Modes),
+    [lanes, waves]: [u32; 2],
+    block: &[(Dim, u32)],
+) -> Result<Layout, LayoutError> {
+    let mut left = lanes;
+    for &(dim, most) in block {
+        for rest in rest.iter_mut().filter(|rest| rest.dim == dim) {
+            let common = gcd(gcd(left, most), rest.extent);
+            modes.push(rest.take(Source::Lane, common));
+            left /= common;
+        }
+    }
+    hand_out_all(&mut rest, &mut modes, Source::Lane, left)?;
+    // What is left for replicas then lies along the first dimension as far as possible.
+    let mut left = waves;
+    for &(dim, _) in block.iter().rev() {
+        for rest in rest.iter_mut().filter(|rest| rest.dim == dim) {
+            let common = gcd(left, rest.extent);
+            modes.push(rest.take(Source::Wave, common));
+            left /= common;
+        }
+    }
+    hand_out_all(&mut rest, &mut modes, Source::Wave, left)?;
+    with_replicas(rest, modes)
+}
 
 /// What is left of a tile, innermost dimension first, when each thread has vectors of some elements.
 fn vectors(

@@ -4,7 +4,7 @@
 use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
 
-use crate::codegen::target::{LANES, LdsAccess, LdsRules};
+use crate::codegen::target::{LANES, LdsAccess, LdsRules, Target};
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::kernel::KernelName;
 use crate::ir::layout::{Dim, Layout, Place, Source};
@@ -107,6 +107,28 @@ pub(crate) fn arrange_lds(
 /// Which elements accesses have, and how reads turn them.
 pub(super) type AccessLayouts<'w, 's> =
     Query<'w, 's, (&'static Placement, Option<&'static TransposingRead>, Option<&'static TurnedUnits>)>;
+
+/// True if a buffer of so many elements has an arrangement, without padding, in which neither reads that hold
+/// it so nor writes of this layout have bank conflicts.
+pub(super) fn is_free_of_conflicts(
+    geometry: &Geometry,
+    ty: &ValueType,
+    readers: &[&Layout],
+    written: &Layout,
+    target: Target,
+) -> bool {
+    let access = |layout: &Layout, access: LdsAccess| BufferAccess {
+        nodes: SmallVec::new(),
+        layout: layout.clone(),
+        kind: AccessKind::Instruction(access),
+        turns: None,
+        is_mapped: false,
+    };
+    let reads = readers.iter().map(|layout| access(layout, LdsAccess::Read));
+    let accesses: SmallVec<[BufferAccess; 4]> = reads.chain([access(written, LdsAccess::Write)]).collect();
+    let buffer = plain_buffer(geometry, ty, &accesses);
+    free_arrangement(&buffer, &accesses, target.lds_rules, buffer.bytes).is_some()
+}
 
 /// The accesses of every buffer, in order.
 pub(super) struct Accessing(NodeMap<SmallVec<[(Entity, AccessKind); 2]>>);
@@ -326,6 +348,26 @@ fn cost(
     Some(cost)
 }
 
+/// True if there is room for an arrangement, which there is for the plain one.
+fn fits(plain: &LdsBuffer, candidate: &LdsBuffer, limit: u32) -> bool {
+    keeps_spacing(candidate) && (candidate.bytes <= limit || candidate.bytes == plain.bytes)
+}
+
+/// The first arrangement without conflicts, and the bank conflict degree of each access.
+fn free_arrangement(
+    plain: &LdsBuffer,
+    accesses: &[BufferAccess],
+    rules: &LdsRules,
+    limit: u32,
+) -> Option<(LdsBuffer, SmallVec<[u32; 4]>)> {
+    let ordered = ordered(plain, accesses);
+    let mut fitting = candidates(plain, accesses, rules).filter(|candidate| fits(plain, candidate, limit));
+    fitting.find_map(|candidate| {
+        let degrees = without_conflicts(plain, &candidate, &ordered, rules)?;
+        Some((candidate, degrees))
+    })
+}
+
 /// Picks the first arrangement without conflicts, otherwise the one whose accesses take the fewest
 /// cycles, then instructions, then bytes; returns the conflict degree of each access.
 fn choose_arrangement(
@@ -335,18 +377,13 @@ fn choose_arrangement(
     limit: u32,
 ) -> SmallVec<[u32; 4]> {
     let plain = buffer.clone();
-    let ordered = ordered(&plain, accesses);
-    let fits = |candidate: &LdsBuffer| {
-        keeps_spacing(candidate) && (candidate.bytes <= limit || candidate.bytes == plain.bytes)
-    };
-    for candidate in candidates(&plain, accesses, rules).filter(fits) {
-        if let Some(degrees) = without_conflicts(&plain, &candidate, &ordered, rules) {
-            *buffer = candidate;
-            return degrees;
-        }
+    if let Some((found, degrees)) = free_arrangement(&plain, accesses, rules, limit) {
+        *buffer = found;
+        return degrees;
     }
+    let ordered = ordered(&plain, accesses);
     let all = candidates(&plain, accesses, rules)
-        .filter(fits)
+        .filter(|candidate| fits(&plain, candidate, limit))
         .filter_map(|c| Some((cost(&plain, &c, &ordered, rules)?, c)));
     match all.min_by_key(|(cost, c)| (cost.cycles, cost.instructions, c.bytes)) {
         Some((cost, found)) => {

@@ -10,10 +10,16 @@
 //! immediate offsets, if two things hold: lanes of the readers are as many rows apart as the lane has
 //! elements (`store_columns`), so that these rows share a phase of the swizzle; and waves divide the summed
 //! dimension, so that replicas of the load are whole periods apart.
+//!
+//! Where the tile is large enough, a lane loads parts of two rows of 16-bit elements, of four of 8-bit ones,
+//! and exchanges them between its registers (`v_perm_b32`), so that an LDS write puts down a register instead
+//! of an element: in a loop of attention on gfx942 the 16 writes of a tile of V took 90 clk of the matrix
+//! cores' time, and its 8 take none.
 
 use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
 
+use super::arrange_lds::is_free_of_conflicts;
 use crate::codegen::target::{LANES, Target};
 use crate::ir::diagnostic::{Diagnostic, Kind};
 use crate::ir::kernel::{KernelName, Locations};
@@ -53,7 +59,8 @@ pub(crate) fn distribute_loads(
                 let spacing = by_read.and_then(|by_read| by_read.spacing(units));
                 let words = units.map_or(1, |units| units.size().words);
                 let together = spacing.map(|spacing| [words, spacing.together]);
-                readers.push(Reader { read: id, buffer: node.memory()?, across, by_read, together });
+                let layout = (!mapped.contains(id)).then_some(layout);
+                readers.push(Reader { read: id, buffer: node.memory()?, layout, across, by_read, together });
             }
             _ => {}
         }
@@ -61,27 +68,29 @@ pub(crate) fn distribute_loads(
     for id in stores {
         let store = nodes.get(id)?.0;
         let (load, buffer) = (store.operand(0)?, store.memory()?);
-        let of_buffer = || readers.iter().filter(|reader| reader.buffer == buffer);
-        let by_reads = of_buffer().all(|reader| reader.by_read.is_some());
-        if by_reads {
-            for (read, by_read) in of_buffer().filter_map(|reader| Some((reader.read, reader.by_read?))) {
+        let of_buffer: SmallVec<[&Reader; 2]> =
+            readers.iter().filter(|reader| reader.buffer == buffer).collect();
+        if of_buffer.iter().all(|reader| reader.by_read.is_some()) {
+            for (read, by_read) in of_buffer.iter().filter_map(|reader| Some((reader.read, reader.by_read?)))
+            {
                 commands.entity(read).insert(by_read);
             }
         }
-        let across = of_buffer().find_map(|reader| reader.across).filter(|_| !by_reads);
-        let together = of_buffer().find_map(|reader| reader.together).filter(|_| by_reads);
-        let layout = spread(geometry, nodes.get(load)?.0.ty, across, together)
-            .map_err(|fault| fault.at(locations.get(store.origin.0)))?;
-        commands.entity(load).insert(Placement(layout.clone()));
-        commands.entity(id).insert(Placement(layout));
+        let [loaded, written] =
+            loaded_and_written(geometry, nodes.get(load)?.0.ty, &of_buffer, settings.0.target())
+                .map_err(|fault| fault.at(locations.get(store.origin.0)))?;
+        commands.entity(load).insert(Placement(loaded));
+        commands.entity(id).insert(Placement(written));
     }
     Ok(())
 }
 
 /// A read of a tile.
-struct Reader {
+struct Reader<'a> {
     read: Entity,
     buffer: Entity,
+    /// How it holds what it reads, unless that is at coordinates.
+    layout: Option<&'a Layout>,
     /// The dimension along which it holds several elements, if it is not the memory's innermost one: the tile
     /// is turned on its way through LDS.
     across: Option<Dim>,
@@ -118,6 +127,26 @@ fn not_turned(target: Target, units: &TurnedUnits) -> Diagnostic {
     let text = format!("{target} has no reads of LDS that turn elements of {} bits so", units.bits);
     let help = "compile the kernel itself for the chip, or its text from before `pack_small_floats`";
     Diagnostic::new(Kind::Unsupported, text).help(help)
+}
+
+/// How the workgroup loads a tile that has these readers, and how it writes it to LDS.
+fn loaded_and_written(
+    geometry: &Geometry,
+    ty: &ValueType,
+    readers: &[&Reader],
+    target: Target,
+) -> Result<[Layout; 2], Diagnostic> {
+    let by_reads = readers.iter().all(|reader| reader.by_read.is_some());
+    let across = readers.iter().find_map(|reader| reader.across).filter(|_| !by_reads);
+    let together = readers.iter().find_map(|reader| reader.together).filter(|_| by_reads);
+    let read_so: Option<SmallVec<[&Layout; 2]>> = readers.iter().map(|reader| reader.layout).collect();
+    if let (Some(across), Some(read_so)) = (across, read_so)
+        && let Some(found) = rows_together(geometry, ty, across, &read_so, target)?
+    {
+        return Ok(found);
+    }
+    let layout = spread(geometry, ty, across, together)?;
+    Ok([layout.clone(), layout])
 }
 
 /// How the workgroup loads a tile whose readers hold several elements side by side `across` the rows of its
@@ -161,6 +190,34 @@ fn spread(
     Layout::distribute_copies(&tile, registers, LANES, waves)
         .or_else(|_| Layout::distribute_copies(&tile, 1, LANES, waves))
         .map_err(too_large)
+}
+
+/// How the workgroup loads a tile whose readers hold several elements side by side `across` the rows of its
+/// memory, and how it writes it to LDS, where a lane loads parts of so many rows that their elements fill a
+/// register: its elements change registers then, and each write puts down a register of them. None if the
+/// tile is too small for that, or if no arrangement of LDS keeps such writes and the reads from meeting a
+/// bank twice: these would gain nothing.
+fn rows_together(
+    geometry: &Geometry,
+    ty: &ValueType,
+    across: Dim,
+    readers: &[&Layout],
+    target: Target,
+) -> Result<Option<[Layout; 2]>, Diagnostic> {
+    let bytes = ty.dtype.map_or(DWORD, DType::bytes);
+    let (Some(extents), Some(&along)) = (geometry.workgroup_tile(&ty.dims), ty.dims.last()) else {
+        return Ok(None);
+    };
+    if bytes >= DWORD {
+        return Ok(None);
+    }
+    let tile: SmallVec<[(Dim, u32); 4]> = ty.dims.iter().copied().zip(extents).collect();
+    let each = (MAX_ACCESS_BYTES / bytes, (across, DWORD / bytes));
+    let (workers, block) = ([LANES, geometry.wave_count()], turning_block(DWORD, [along, across]));
+    let Ok(loaded) = Layout::distribute_rows_in_blocks(&tile, each, workers, &block) else { return Ok(None) };
+    let written = loaded.with_registers_along(across).map_err(too_large)?;
+    let is_free = is_free_of_conflicts(geometry, ty, readers, &written, target);
+    Ok(is_free.then_some([loaded, written]))
 }
 
 /// Lanes whose elements an LDS write puts down at the same time, along both dimensions of a tile that is

@@ -85,7 +85,8 @@ impl ControlLayer<'_> {
 
     /// True if a node may come before writes to LDS that were put off.
     fn may_precede_writes(&self, node: &ExpandedNodeItem) -> Result<bool, Diagnostic> {
-        if self.emitter.late.is_empty() || node.op.is_product() {
+        let is_constant = node.op.row().class == OpClass::Constant;
+        if self.emitter.late.is_empty() || node.op.is_product() || is_constant {
             return Ok(true);
         }
         if !node.op.loads() || self.kernel.world.get::<Mapping>(node.expansion()?.logical).is_some() {

@@ -3,8 +3,9 @@
 //! A tile that is turned on its way into LDS takes many writes of few bytes, and one after the other they
 //! keep a wave from its matrix instructions: each takes 8 clk and more to issue, and beside a matrix
 //! instruction of 16 clk one of them costs nothing. So all but the first are put off until matrix
-//! instructions follow, or anything else but a read of another buffer. Buffers that share bytes of LDS have a
-//! barrier between their accesses, so a read of another buffer cannot meet what is put off.
+//! instructions follow, or anything else but a constant or a read of another buffer. Buffers that share
+//! bytes of LDS have a barrier between their accesses, so a read of another buffer cannot meet what is put
+//! off.
 //!
 //! Writes of a second tile do not join those that are put off: later reads would wait for all of them (a GEMM
 //! of f16 on gfx90a whose first factor is turned takes 1500 clk a trip with modulo scheduling then, and 1476

@@ -81,7 +81,11 @@ impl OperationLayer<'_> {
         let (memory, logical) = (access.memory()?, access.expansion()?.logical);
         let bytes = self.element_bytes(memory)?;
         let elements = self.elements_of(logical)?;
-        let value = self.in_registers(access.operands.at(0)?, elements, bytes)?;
+        let operand = access.operands.at(0)?;
+        let value = match self.in_order_of(access.expansion()?, operand)? {
+            Some(value) => value,
+            None => self.in_registers(operand, elements, bytes)?,
+        };
         let addressed = self.addressed(access)?;
         let buffer = addressed.descriptor.map(|descriptor| (descriptor, self.cache_bits(logical)));
         let stored = addressed.width.granule * bytes;

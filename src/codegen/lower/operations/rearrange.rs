@@ -15,7 +15,7 @@ use crate::codegen::lower::values::places::ValuePlace;
 use crate::codegen::target::{LaneMove, RowSwap};
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::layout::within_wave::{Gathering, LaneMap};
-use crate::ir::layout::{Place, Source};
+use crate::ir::layout::{Layout, Place, Source};
 use crate::ir::node::*;
 use crate::passes::loops::expand::Expansion;
 
@@ -42,21 +42,42 @@ impl OperationLayer<'_> {
             self.set_place(node, place);
             return Ok(());
         }
-        let gathering = Gathering::new(own, from);
-        let elements = GatheredElements {
-            choices: gathering.choices().collect(),
-            registers: own.extent(Source::Register),
-            gathering,
-            pieces,
-            replica: expansion.replica,
-            bytes,
-        };
+        let elements = GatheredElements::new([own, from], pieces, expansion.replica, bytes);
         let place = match bytes {
             4 | 8 => self.gathered_dwords(&elements)?,
             _ => self.gathered_parts(&elements)?,
         };
         self.set_place(node, place);
         Ok(())
+    }
+
+    /// The registers of a value in the order of the write that takes it, where it is held in another one.
+    ///
+    /// # Errors
+    /// Broken kernels.
+    pub(super) fn in_order_of(
+        &mut self,
+        write: Expansion,
+        value: Entity,
+    ) -> Result<Option<Operand>, Diagnostic> {
+        let world = self.kernel.world;
+        let layout_of = |of: Entity| world.get::<Placement>(of).map(|placement| &placement.0);
+        let logical = Expansion::at(world, value).logical;
+        let (Some(own), Some(from)) = (layout_of(write.logical), layout_of(logical)) else { return Ok(None) };
+        if own == from || !own.holds_registers_of(from) {
+            return Ok(None);
+        }
+        self.finish(value);
+        let bytes = self.element_bytes(logical)?;
+        let pieces = [value];
+        let elements = GatheredElements::new([own, from], &pieces, write.replica, bytes);
+        match (*self.place(value)?, bytes) {
+            (ValuePlace::Registers(_), 1 | 2) => match self.gathered_parts(&elements)? {
+                ValuePlace::Registers(registers) => Ok(Some(registers)),
+                _ => Ok(None),
+            },
+            _ => Ok(None),
+        }
     }
 
     /// A register of an element, or the one that it is in: one source for each choice.
@@ -267,6 +288,14 @@ struct GatheredElements<'a> {
     /// Elements of a lane, and the bytes of each.
     registers: u32,
     bytes: u32,
+}
+
+impl<'a> GatheredElements<'a> {
+    fn new([own, from]: [&'a Layout; 2], pieces: &'a [Entity], replica: u32, bytes: u32) -> Self {
+        let gathering = Gathering::new(own, from);
+        let (choices, registers) = (gathering.choices().collect(), own.extent(Source::Register));
+        GatheredElements { gathering, choices, pieces, replica, registers, bytes }
+    }
 }
 
 /// Elements that are to share a register.
