@@ -195,6 +195,7 @@ fn attention_takes_much_less_time_in_two_phases() {
     for (device, attention, depth, matrix, least) in [
         (DeviceModel::MI300X, turned, 128, 4096.0, 0.80),
         (DeviceModel::MI300X, written, 128, 4096.0, 0.80),
+        (DeviceModel::MI300X, Attention { matrix: "32x32", ..turned }, 128, 4096.0, 0.92),
         (DeviceModel::MI300X, turned, 64, 2048.0, 0.50),
         (DeviceModel::MI355X, Attention { matrix: "32x32", ..turned }, 128, 2048.0, 0.58),
     ] {
@@ -222,5 +223,28 @@ fn writes_of_a_turned_tile_stand_beside_products() {
         let writes: Vec<u32> = between.iter().filter(|run| run.0 == "write").map(|run| run.1).collect();
         assert!(writes.len() > fewest, "{name}: {between:?}");
         assert!(writes.iter().all(|&count| count == 1), "{name}: {between:?}");
+    }
+}
+
+/// The last products of a half stand behind its barrier, before all others of their SIMD: matrix cores have
+/// work until the other half of the waves has read its first factors.
+#[test]
+fn the_last_products_stand_behind_the_barrier() {
+    let attention =
+        Attention { second: Second::Turned, mask: Mask::None, matrix: "32x32", maximum: Maximum::Exact };
+    let words = [("v_mfma", "product"), ("s_barrier", "barrier"), ("s_setprio 2", "first")];
+    for (depth, late) in [(128, Some(6)), (64, None)] {
+        let sizes = Sizes { h: 1, m: 256, n: 1024, d: depth };
+        let executable = verified(&attention.kernel(), &sizes.options(Target::GFX942, Schedule::TwoPhase));
+        assert_eq!(executable.report().schedule_applied, "two_phase");
+        let runs = emitted(&executable, &words);
+        let firsts = runs.windows(3).filter(|runs| runs[1].0 == "first");
+        let found: Vec<(&str, u32)> = firsts.clone().map(|runs| (runs[0].0, runs[2].1)).collect();
+        // With heads of 64 arithmetic takes longer than products, and comes first after the barrier.
+        let Some(late) = late else {
+            assert_eq!(found, []);
+            continue;
+        };
+        assert_eq!(found, [("barrier", late); 2], "{runs:?}");
     }
 }

@@ -19,7 +19,7 @@ impl ControlLayer<'_> {
         let around = self.emitter.source;
         self.widened_pairs.clear();
         let nodes = &self.get::<Body>(region)?.0[..];
-        let (mut rest, mut may_skip) = (nodes, false);
+        let (mut rest, mut may_skip, mut priority) = (nodes, false, 0);
         while let Some((&node, others)) = rest.split_first() {
             let expanded = self.expanded(node)?;
             if !self.may_precede_writes(&expanded)? {
@@ -31,13 +31,16 @@ impl ControlLayer<'_> {
             self.emitter.source = expanded.origin.0;
             if may_skip {
                 let run = self.with_unit_factors(rest)?;
-                if run > 0 && self.multiply_unless_one(&rest[..run])? {
+                if run > 0 && self.multiply_unless_one(&rest[..run], priority)? {
                     (rest, may_skip) = (&rest[run..], false);
                     continue;
                 }
             }
             rest = others;
             may_skip = *expanded.op == Op::Control(Control::SkipUnitFactors);
+            if let Op::Control(Control::SetWavePriority(level)) = *expanded.op {
+                priority = level;
+            }
             let start = self.emitter.mark().inst;
             self.node(node, &expanded)?;
             self.emitter.note_node(node, start);

@@ -44,11 +44,12 @@ impl OperationLayer<'_> {
         self.kernel.world.get::<UnitFactor>(Expansion::at(self.kernel.world, node).logical).copied()
     }
 
-    /// Computes such nodes under a branch, if all of them can be computed in place and a branch pays.
+    /// Computes such nodes under a branch, if all of them can be computed in place and a branch pays, in a
+    /// wave of this priority.
     ///
     /// # Errors
     /// Broken kernels.
-    pub(crate) fn multiply_unless_one(&mut self, nodes: &[Entity]) -> Result<bool, Diagnostic> {
+    pub(crate) fn multiply_unless_one(&mut self, nodes: &[Entity], priority: u8) -> Result<bool, Diagnostic> {
         let mut values: SmallVec<[(Entity, Entity, Operand); 8]> = SmallVec::new();
         for &node in nodes {
             let Some(UnitFactor(at)) = self.unit_factor(node) else { return Ok(false) };
@@ -76,7 +77,7 @@ impl OperationLayer<'_> {
             return Ok(false);
         }
         let start = self.emitter.mark().inst;
-        let asked = self.multiply_under_branch(&products, &factors);
+        let asked = self.multiply_under_branch(&products, &factors, priority);
         // What is left out most of the time is no part of what the nodes cost.
         let end = self.emitter.mark().inst;
         for (at, &node) in nodes.iter().enumerate() {
@@ -107,7 +108,14 @@ impl OperationLayer<'_> {
     }
 
     /// Writes the question, the branch and the products, and returns the first instruction of the products.
-    fn multiply_under_branch(&mut self, products: &[ProductInPlace], factors: &[Operand]) -> InstId {
+    /// Packed ones never run beside a matrix instruction: a wave of no priority would wait until the others
+    /// of its SIMD have multiplied (1150 clk in a loop of attention in two phases on gfx942).
+    fn multiply_under_branch(
+        &mut self,
+        products: &[ProductInPlace],
+        factors: &[Operand],
+        priority: u8,
+    ) -> InstId {
         let one = Operand::constant(1f32.to_bits());
         // Lanes whose factor is not one; what is no number is not one either.
         let mut lanes = Operand::ZERO;
@@ -126,7 +134,7 @@ impl OperationLayer<'_> {
         let around = self.emitter.branch_ahead(Opcode::SCbranchScc0);
         self.emitter.note_seldom();
         let first = self.emitter.mark().inst;
-        let is_packed = self.may_pair_elements(Op::Binary(BinaryOp::Mul), [DType::F32; 2], 2);
+        let is_packed = priority > 0 && self.may_pair_elements(Op::Binary(BinaryOp::Mul), [DType::F32; 2], 2);
         for pair in products.chunks(2) {
             let mut starts = [self.emitter.mark(); 2];
             for (product, start) in pair.iter().zip(&mut starts) {

@@ -79,11 +79,16 @@ impl TripProgram {
         let mut writer =
             ProgramWriter { view, found, trip, code, device, program, sources: Vec::new(), rows };
         writer.short_rows()?;
-        let mut skips = false;
+        // Of how often a branch leaves out products nothing is known: they count in a wave of no priority,
+        // whose instructions stand one by one beside the matrix instructions of another wave.
+        let (mut skips, mut goes_first) = (false, false);
         for &step in &trip.steps {
             match step {
                 TripStep::Control(control) => {
-                    skips = control == TripControl::SkipUnitFactors;
+                    if let TripControl::Priority(level) = control {
+                        goes_first = level > 0;
+                    }
+                    skips = goes_first && control == TripControl::SkipUnitFactors;
                     writer.emit(UnitWork::Control(control));
                 }
                 TripStep::Node(node) if skips && view.is_seldom(found.nodes[node].expansion.logical) => {}

@@ -10,8 +10,19 @@ use super::resources::Class;
 use super::view::SchedulerView;
 use crate::codegen::issue::{IssueCost, IssueRates};
 use crate::codegen::target::{CostKind, DeviceModel, DeviceParameter, LdsKind, SIMDS, Target, VectorKind};
-use crate::ir::node::{MmaChoice, Op};
+use crate::ir::node::{Conversion, MmaChoice, Op, UnaryOp};
 use crate::ir::nodes::Bug;
+use crate::ir::op::OpClass;
+use crate::ir::types::DType;
+use crate::passes::facts::RoundsPlainly;
+use crate::passes::options::FloatFunctions;
+
+/// Instructions that a power takes beside its own where it looks after denormal numbers.
+const CAREFUL_POWER: u64 = 4;
+
+/// Instructions for two elements that are rounded to bf16, and of those that may round NaNs like numbers.
+const ROUNDING: u64 = 11;
+const PLAIN_ROUNDING: u64 = 5;
 
 /// The costs of a loop's nodes, of a wave on each SIMD.
 pub(crate) struct NodeCosts<'a> {
@@ -54,6 +65,45 @@ impl<'a> NodeCosts<'a> {
             Class::Valu | Class::Shuffle | Class::Free => return Ok((class, None)),
         };
         Ok((class, Some(self.rates.cost(&kind, 1))))
+    }
+
+    /// Clk of the vector unit for arithmetic: an instruction for each register of its result, and of what a
+    /// reduction takes; more of them where a cast rounds, or a power looks after denormal numbers.
+    ///
+    /// # Errors
+    /// A kernel that is broken.
+    pub(crate) fn vector_clk(&self, node: NodeId) -> Result<u64, Bug> {
+        let own = &self.found.nodes[node];
+        let seen = self.view.node(self.found.graph.nodes()[node].entity)?;
+        let taken = || -> Result<u64, Bug> {
+            let registers = seen.operands.0.iter().map(|&operand| self.view.registers(operand));
+            Ok(u64::from(registers.sum::<Result<u32, Bug>>()?))
+        };
+        let [valu, power] =
+            [DeviceParameter::Valu, DeviceParameter::Trans].map(|unit| self.device.count(unit));
+        let made = u64::from(own.registers);
+        Ok(match own.op {
+            Op::Unary(UnaryOp::Exp | UnaryOp::Exp2)
+                if self.view.settings()?.requested_functions() != FloatFunctions::Fast =>
+            {
+                (power + CAREFUL_POWER * valu) * made
+            }
+            Op::Unary(UnaryOp::Exp | UnaryOp::Exp2 | UnaryOp::Log | UnaryOp::Log2 | UnaryOp::Tanh) => {
+                power * made
+            }
+            Op::Convert(Conversion::Cast) => {
+                let is_plain = self.view.world.get::<RoundsPlainly>(own.expansion.logical).is_some();
+                match seen.ty.dtype {
+                    Some(DType::F16) if !self.target.rounds_pairs() => valu * taken()?,
+                    Some(DType::Bf16) if !self.target.rounds_pairs() => {
+                        valu * taken()? * if is_plain { PLAIN_ROUNDING } else { ROUNDING } / 2
+                    }
+                    _ => valu * made,
+                }
+            }
+            op if op.row().class == OpClass::Reduction => valu * taken()?,
+            _ => valu * made,
+        })
     }
 
     /// Clk from a read of LDS to its data, after the queue that the reads of a whole cluster make.

@@ -12,15 +12,13 @@ use cranelift_entity::SecondaryMap;
 
 use super::places::{ChainOperationId, OperationPart, OperationPlaces};
 use super::unsuitable::NotClustered;
-use crate::codegen::target::{DeviceModel, DeviceParameter};
 use crate::ir::expr::Symbol;
 use crate::ir::layout::Dim;
-use crate::ir::node::{Op, UnaryOp};
 use crate::ir::nodes::Bug;
-use crate::ir::op::OpClass;
 use crate::passes::schedule::graph::coordinates::PlacesAlong;
 use crate::passes::schedule::graph::dependence_graph::NodeId;
 use crate::passes::schedule::graph::dependences::LoopGraph;
+use crate::passes::schedule::graph::node_costs::NodeCosts;
 use crate::passes::schedule::graph::view::SchedulerView;
 
 /// A vector operation and its clusters.
@@ -243,21 +241,10 @@ impl<'a> VectorSegment<'a> {
 
     /// Clk of the vector unit for a part of an operation.
     fn cost(&self, id: ChainOperationId) -> Result<u64, Bug> {
-        let device = DeviceModel::nearest(self.view.settings()?.target());
+        let costs = NodeCosts::of(self.view, self.found)?;
         let mut clk = 0;
         for node in self.nodes(id) {
-            let own = &self.found.nodes[node];
-            let (mut unit, mut registers) = (DeviceParameter::Valu, own.registers);
-            if let Op::Unary(UnaryOp::Exp | UnaryOp::Exp2 | UnaryOp::Log | UnaryOp::Log2 | UnaryOp::Tanh) =
-                own.op
-            {
-                unit = DeviceParameter::Trans;
-            } else if own.op.row().class == OpClass::Reduction {
-                let operands = self.view.node(self.found.graph.nodes()[node].entity)?.operands.0.iter();
-                registers =
-                    operands.map(|&operand| self.view.registers(operand)).sum::<Result<u32, Bug>>()?;
-            }
-            clk += device.count(unit) * u64::from(registers);
+            clk += costs.vector_clk(node)?;
         }
         Ok(clk / u64::from(self.parts[id].max(1)))
     }

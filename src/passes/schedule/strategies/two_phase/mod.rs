@@ -9,17 +9,22 @@
 //!
 //! Tiles are written to LDS so early that both groups have written before either reads, and into as many
 //! copies as it takes that both have read before either writes (`tiles`). Reads stand between the products
-//! (`reads`), so that few registers hold factors at a time. All of it is written down as an author's
-//! schedule (`order`).
+//! (`reads`), so that few registers hold factors at a time; the last products come after the barrier of their
+//! half, beside the first reads of the other group (`late_products`). All of it is written down as an
+//! author's schedule (`order`).
 //!
 //! - `halves`: in which half trip each operation of an iteration runs
 //! - `tiles`: when what comes through LDS is loaded, written and read
+//! - `product_order`: the matrix instructions of a trip
 //! - `reads`: after which products LDS is read
+//! - `late_products`: which products come after the barrier
 //! - `order`: the schedule
 //! - `unsuitable`: why a loop gets none
 
 mod halves;
+mod late_products;
 mod order;
+mod product_order;
 mod reads;
 mod tiles;
 mod unsuitable;
@@ -29,8 +34,10 @@ use std::cmp::Reverse;
 use bevy_ecs::prelude::*;
 
 use self::halves::{HalfOperation, HalfTrips, OperationId, Phase};
+use self::late_products::LateProducts;
 use self::order::schedule_of_two_phases;
-use self::reads::{ReadGroup, WalkedDim};
+use self::product_order::{ProductOrder, WalkedDim};
+use self::reads::ReadGroup;
 use self::tiles::{StagedTile, StagedTiles};
 use self::unsuitable::NotTwoPhases;
 use super::products::tags::NodeTags;
@@ -68,6 +75,8 @@ struct PlacedOperation {
     logical: Entity,
     /// Half trips from the beginning of the pipeline.
     half: u32,
+    /// It is left out most of the time, because its factors are one.
+    is_seldom: bool,
 }
 
 /// A loop in two phases.
@@ -85,7 +94,9 @@ struct TwoPhases {
     walked: Vec<Option<WalkedDim>>,
     /// Reads between products.
     groups: Vec<ReadGroup>,
-    /// Matrix instructions of a trip.
+    /// Products after the barrier of their half.
+    late: Option<LateProducts>,
+    /// Matrix instructions in front of that barrier.
     count: u32,
     /// LDS writes among them.
     writes: u32,
@@ -139,10 +150,15 @@ fn classify(view: SchedulerView, node: Entity, found: &LoopGraph) -> Result<TwoP
     let [products, others] = in_order(&halves);
     let copies = tiles.tiles.iter().map(|tile| tile.copies).max().unwrap_or(1);
     LdsRoom::of(view, found)?.copies(copies, copies)?;
-    let nodes = reads::ProductOrder::of(found, &halves, &products);
+    let nodes = ProductOrder::of(found, &halves, &products);
     let walked =
         (tiles.reads.iter().map(|read| nodes.parts(view, found, read))).collect::<Result<Vec<_>, Bug>>()?;
-    let groups = reads::groups(view, found, &nodes, (&tiles.reads, &walked))?;
+    let reads = (&tiles.reads[..], &walked[..]);
+    let mut groups = reads::groups(view, found, (&nodes, None), reads)?;
+    let late = late_products::of(view, found, &nodes, groups[0].clk)?;
+    if late.is_some() {
+        groups = reads::groups(view, found, (&nodes, late), reads)?;
+    }
     let earliest = halves.earliest().div_euclid(2) * 2;
     let last = halves.operations.values().map(|own| own.half - earliest).max().unwrap_or(0);
     tiles.shift(earliest);
@@ -151,14 +167,16 @@ fn classify(view: SchedulerView, node: Entity, found: &LoopGraph) -> Result<TwoP
     let writes = tiles.tiles.iter().filter(written).map(|tile| pieces(tile.write)).sum();
     let placed = |id: OperationId| {
         let own = &halves.operations[id];
-        PlacedOperation { logical: own.logical, half: u32::try_from(own.half - earliest).unwrap_or(0) }
+        let half = u32::try_from(own.half - earliest).unwrap_or(0);
+        PlacedOperation { logical: own.logical, half, is_seldom: view.is_seldom(own.logical) }
     };
     // Iterations of the pipeline before its first trip, and two unrolled trips.
     let enough = last as u32 / 2 + 2 * copies;
     let unrolls = view.most_iterations(node)?.is_none_or(|most| most >= enough);
     Ok(TwoPhases {
         looped: view.node(node)?.piece(node).logical,
-        count: nodes.count(),
+        count: late.map_or(nodes.count(), |late| late.barrier),
+        late,
         products: products.into_iter().map(placed).collect(),
         others: others.into_iter().map(placed).collect(),
         writes,

@@ -1,9 +1,10 @@
 //! The schedule: which half trip each operation belongs to, reads among the products, and a barrier after
-//! each half.
+//! each half, or in front of the last products of it.
 
 use super::super::products::lists::TileNodes;
 use super::super::products::tags::NodeTags;
 use super::halves::Phase;
+use super::late_products::LateProducts;
 use super::{PlacedOperation, TwoPhases};
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::node::Control;
@@ -103,7 +104,7 @@ impl Steady<'_> {
     /// The phase that multiplies.
     fn products(&self, products: &[Nodes]) -> Cluster {
         let Steady { s, phases, .. } = *self;
-        let [low, high] = [0, 1].map(|level| Directive::Control(Control::SetWavePriority(level)));
+        let [low, high, highest] = [0, 1, 2].map(|level| Directive::Control(Control::SetWavePriority(level)));
         let fixed = Directive::Control(Control::SchedulingBarrier);
         let reads = self.reads.iter().zip(&phases.walked);
         let parts: Vec<Vec<Nodes>> = reads
@@ -125,9 +126,20 @@ impl Steady<'_> {
             let interval = (phases.count / (phases.writes + 1)).max(1);
             between.push(Interleave::of(writes).interval(interval).start_offset(interval));
         }
-        let products: Vec<Nodes> = products.iter().map(|&nodes| self.own(nodes)).collect();
+        let mut products: Vec<Nodes> = products.iter().map(|&nodes| self.own(nodes)).collect();
+        let mut late = Vec::new();
+        if let Some(LateProducts { walked, parts, .. }) = phases.late
+            && let Some(last) = products.pop()
+        {
+            products.extend(s.partition_by_dim_into(last, walked.symbol, walked.parts as usize));
+            late = products.split_off(products.len() - parts as usize);
+        }
         let order = s.interleave_ops(products, between);
-        s.cluster((early, high, order, low, fixed, Directive::SharedMemoryBarrier, fixed))
+        let barrier = (fixed, Directive::SharedMemoryBarrier, fixed);
+        match late.is_empty() {
+            true => s.cluster((early, high, order, low, barrier)),
+            false => s.cluster((early, high, order, barrier, highest, late, low, fixed)),
+        }
     }
 
     /// The other phase.
@@ -137,7 +149,10 @@ impl Steady<'_> {
         let loads: Vec<Nodes> = self.tiles.iter().map(|nodes| self.own(nodes.load)).collect();
         let with_nodes = phases.tiles.reads.iter().zip(self.reads).filter(|(read, _)| !read.is_factor());
         let reads: Vec<Nodes> = with_nodes.map(|(_, &nodes)| self.own(nodes)).collect();
-        let others: Vec<Nodes> = others.iter().map(|&nodes| self.own(nodes)).collect();
+        let skip = Directive::Control(Control::SkipUnitFactors);
+        let others = others.iter().zip(&phases.others);
+        let others = others.map(|(&nodes, own)| (own.is_seldom.then_some(skip), self.own(nodes)));
+        let others: Vec<_> = others.map(|(skip, nodes)| (Vec::from_iter(skip), nodes)).collect();
         s.cluster((self.writes(Phase::Others), loads, fixed, reads, others, fixed))
     }
 

@@ -4,29 +4,13 @@
 //! for each place along it. Each part is read while the one before it is multiplied, evenly, and so early
 //! that its data arrive in time. What is needed too soon for that comes before all products.
 
-use bevy_ecs::prelude::*;
-
-use super::halves::{HalfTrips, OperationId};
+use super::late_products::LateProducts;
+use super::product_order::{ProductOrder, WalkedDim, pieces, place_along};
 use super::tiles::TileRead;
-use crate::ir::expr::Symbol;
-use crate::ir::layout::Dim;
 use crate::ir::nodes::Bug;
-use crate::passes::schedule::graph::coordinates::PlacesAlong;
-use crate::passes::schedule::graph::dependence_graph::{Dependence, NodeId};
 use crate::passes::schedule::graph::dependences::LoopGraph;
 use crate::passes::schedule::graph::node_costs::NodeCosts;
-use crate::passes::schedule::graph::resources::Class;
 use crate::passes::schedule::graph::view::SchedulerView;
-use cranelift_entity::PrimaryMap;
-
-/// A dimension along which a product walks.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(super) struct WalkedDim {
-    pub symbol: Symbol,
-    dim: Dim,
-    /// Places along it, of which there are several.
-    pub parts: u32,
-}
 
 /// A part of what a logical read of a tile reads.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -46,158 +30,83 @@ pub(super) struct ReadGroup {
     pub interval: u32,
     /// What is read.
     pub parts: Vec<ReadPart>,
+    /// For so many clk the first of the reads takes LDS; zero without reads.
+    pub clk: u32,
 }
 
-/// The matrix instructions of a trip in their order.
-pub(super) struct ProductOrder<'a> {
-    halves: &'a HalfTrips,
-    nodes: Vec<NodeId>,
-    /// Their places, for those nodes that are some.
-    places: PrimaryMap<NodeId, Option<u32>>,
+/// A part of a read while it gets its place.
+struct PlacedPart {
+    part: ReadPart,
+    /// The first use of each of its nodes, in the order in which the schedule has them.
+    uses: Vec<u32>,
+    /// For so many clk the first of them takes LDS.
+    clk: u32,
 }
 
-impl<'a> ProductOrder<'a> {
-    pub(super) fn of(found: &LoopGraph, halves: &'a HalfTrips, products: &[OperationId]) -> ProductOrder<'a> {
-        let mut nodes = Vec::new();
-        for &product in products {
-            nodes.extend(found.body().filter(|&node| halves.of_node[node] == product));
-        }
-        let mut places = found.graph.table(None);
-        nodes.iter().zip(0..).for_each(|(&node, place)| places[node] = Some(place));
-        ProductOrder { halves, nodes, places }
-    }
-
-    /// Matrix instructions of a trip.
-    pub(super) fn count(&self) -> u32 {
-        self.nodes.len() as u32
-    }
-
-    /// The first matrix instruction that uses a logical read; none if only vectors do.
-    pub(super) fn first_use(&self, found: &LoopGraph, read: Entity) -> Option<u32> {
-        pieces(found, read).filter_map(|node| self.use_of(found, node)).min()
-    }
-
-    /// The first matrix instruction that uses the result of a node, by way of nodes that take no time.
-    fn use_of(&self, found: &LoopGraph, node: NodeId) -> Option<u32> {
-        let users = found.graph.leaving(node).iter();
-        let users = users.filter(|edge| edge.kind == Dependence::Value && edge.distance == 0);
-        let place = |to: NodeId| match found.graph.nodes()[to].class == Class::Free {
-            true => self.use_of(found, to),
-            false => self.places[to],
+/// The parts of a read, in their order; none for a read that no product uses.
+fn uses(
+    (view, found): (SchedulerView, &LoopGraph),
+    order: &ProductOrder,
+    (number, read): (usize, &TileRead),
+    walked: Option<WalkedDim>,
+) -> Result<Vec<PlacedPart>, Bug> {
+    let mut costs = NodeCosts::of(view, found)?;
+    let mut reads = Vec::new();
+    for node in pieces(found, read.logical) {
+        let Some(used) = order.use_of(found, node) else { continue };
+        let place = match walked {
+            Some(WalkedDim { dim, .. }) => place_along(view, found, node, dim)?,
+            None => (0, 0),
         };
-        users.filter(|edge| edge.to < found.body_end).filter_map(|edge| place(edge.to)).min()
+        let clk = costs.cost(node)?.1.map_or(0, |cost| cost.served);
+        reads.push((place, used, clk));
     }
-
-    /// The dimension along which the first product that uses a read walks, and the places of the read's nodes
-    /// along it, if there are several.
-    ///
-    /// # Errors
-    /// A kernel that is broken.
-    pub(super) fn parts(
-        &self,
-        view: SchedulerView,
-        found: &LoopGraph,
-        read: &TileRead,
-    ) -> Result<Option<WalkedDim>, Bug> {
-        let Some(first) = self.first_use(found, read.logical) else { return Ok(None) };
-        let product = self.halves.operations[self.halves.of_node[self.nodes[first as usize]]].logical;
-        let Some(dim) = summed(view, product)? else { return Ok(None) };
-        let places = pieces(found, read.logical).map(|node| place_along(view, found, node, dim));
-        let mut places = places.collect::<Result<Vec<_>, Bug>>()?;
-        places.sort_unstable();
-        places.dedup();
-        let walked = WalkedDim { symbol: dim_symbol(view, dim)?, dim, parts: places.len() as u32 };
-        Ok(Some(walked).filter(|walked| walked.parts > 1))
+    reads.sort_by_key(|&(place, ..)| place);
+    let mut parts: Vec<PlacedPart> = Vec::new();
+    for (reads, part) in reads.chunk_by(|one, other| one.0 == other.0).zip(0..) {
+        let uses = reads.iter().map(|read| read.1).collect();
+        let clk = reads[0].2;
+        parts.push(PlacedPart { part: ReadPart { read: number, part }, uses, clk });
     }
-
-    /// The parts of a read, each with the first use of each of its nodes, in the order in which the schedule
-    /// has them; none for a read that no product uses.
-    fn uses(
-        &self,
-        view: SchedulerView,
-        found: &LoopGraph,
-        (number, read): (usize, &TileRead),
-        walked: Option<WalkedDim>,
-    ) -> Result<Vec<(ReadPart, Vec<u32>)>, Bug> {
-        let mut reads = Vec::new();
-        for node in pieces(found, read.logical) {
-            let Some(used) = self.use_of(found, node) else { continue };
-            let place = match walked {
-                Some(WalkedDim { dim, .. }) => place_along(view, found, node, dim)?,
-                None => (0, 0),
-            };
-            reads.push((place, used));
-        }
-        reads.sort_by_key(|&(place, _)| place);
-        let mut parts: Vec<(ReadPart, Vec<u32>)> = Vec::new();
-        for (reads, part) in reads.chunk_by(|one, other| one.0 == other.0).zip(0..) {
-            let uses = reads.iter().map(|&(_, used)| used).collect();
-            parts.push((ReadPart { read: number, part }, uses));
-        }
-        Ok(parts)
-    }
-
-    /// How many matrix instructions a read takes until its data are there.
-    fn latency(&self, view: SchedulerView, found: &LoopGraph) -> Result<u32, Bug> {
-        let mut costs = NodeCosts::of(view, found)?;
-        let mut least = u32::MAX;
-        for &node in &self.nodes {
-            if let (_, Some(product)) = costs.cost(node)? {
-                least = least.min(product.busy);
-            }
-        }
-        Ok(costs.latency_in_cluster().div_ceil(least.max(1)))
-    }
-}
-
-/// The nodes of a logical one.
-fn pieces(found: &LoopGraph, logical: Entity) -> impl Iterator<Item = NodeId> {
-    found.body().filter(move |&node| found.nodes[node].expansion.logical == logical)
-}
-
-fn place_along(view: SchedulerView, found: &LoopGraph, node: NodeId, dim: Dim) -> Result<(u32, u32), Bug> {
-    PlacesAlong::new(view, dim).of(found.graph.nodes()[node].entity)
-}
-
-fn dim_symbol(view: SchedulerView, dim: Dim) -> Result<Symbol, Bug> {
-    view.dims()?.0.get(dim).copied().ok_or(Bug::new("a product over no dimension"))
-}
-
-/// The dimension over which a product sums.
-fn summed(view: SchedulerView, product: Entity) -> Result<Option<Dim>, Bug> {
-    let own = view.node(product)?;
-    let factor = view.node(own.operands.at(0)?)?;
-    Ok(factor.ty.dims.iter().copied().find(|dim| !own.ty.dims.contains(dim)))
+    Ok(parts)
 }
 
 /// The groups of the reads that products use, with the dimensions along which they are walked: a
-/// group for what comes before all products, and one for each part that comes between them.
+/// group for what comes before all products, and one for each part that comes between them. What products
+/// after the barrier use is read before it.
 ///
 /// # Errors
 /// A kernel that is broken.
 pub(super) fn groups(
     view: SchedulerView,
     found: &LoopGraph,
-    order: &ProductOrder,
+    (order, late): (&ProductOrder, Option<LateProducts>),
     (reads, walked): (&[TileRead], &[Option<WalkedDim>]),
 ) -> Result<Vec<ReadGroup>, Bug> {
     let mut parts = Vec::new();
     // What vectors read first is there for products that read it, too.
     let factors = reads.iter().enumerate().zip(walked).filter(|((_, read), _)| read.is_factor());
     for ((number, read), walked) in factors {
-        parts.extend(order.uses(view, found, (number, read), *walked)?);
+        parts.extend(uses((view, found), order, (number, read), *walked)?);
     }
-    parts.sort_by_key(|(part, uses)| (uses.iter().min().copied(), part.read));
+    if let Some(late) = late {
+        let uses = parts.iter_mut().flat_map(|part| &mut part.uses);
+        uses.for_each(|used| *used = late.needed_at(*used, order.count()));
+    }
+    parts.sort_by_key(|own| (own.uses.iter().min().copied(), own.part.read));
     let latency = order.latency(view, found)?;
-    let mut groups = vec![ReadGroup { first: 0, interval: 0, parts: Vec::new() }];
+    let mut groups = vec![ReadGroup { first: 0, interval: 0, parts: Vec::new(), clk: 0 }];
     let mut before = 0;
-    for (part, uses) in parts {
+    for PlacedPart { part, uses, clk } in parts {
         let used = uses.iter().min().copied().unwrap_or(0);
         // A part is read while the one before it is multiplied.
         let interval = (used.saturating_sub(before) / uses.len().max(1) as u32).max(1);
         match latest(interval, latency, &uses) {
-            Some(first) => groups.push(ReadGroup { first, interval, parts: vec![part] }),
-            None => groups[0].parts.push(part),
+            Some(first) => groups.push(ReadGroup { first, interval, parts: vec![part], clk }),
+            None => {
+                groups[0].clk = if groups[0].parts.is_empty() { clk } else { groups[0].clk };
+                groups[0].parts.push(part);
+            }
         }
         before = used;
     }
