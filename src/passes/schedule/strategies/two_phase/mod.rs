@@ -43,7 +43,6 @@ use self::unsuitable::NotTwoPhases;
 use super::products::tags::NodeTags;
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::nodes::Bug;
-use crate::passes::facts::MaskedPart;
 use crate::passes::schedule::apply::copies::LdsRoom;
 use crate::passes::schedule::apply::written::WrittenSchedule;
 use crate::passes::schedule::graph::dependences::LoopGraph;
@@ -136,10 +135,6 @@ fn classify(view: SchedulerView, node: Entity, found: &LoopGraph) -> Result<TwoP
     let (waves, target) = (view.waves()?, view.settings()?.target());
     if waves == 0 || !waves.is_multiple_of(2 * target.simds_per_compute_unit) {
         return Err(NotTwoPhases::Waves(waves));
-    }
-    let looped = view.node(node)?.piece(node).logical;
-    if view.world.get::<MaskedPart>(looped).is_some() {
-        return Err(NotTwoPhases::Masked);
     }
     if found.body().any(|node| found.is_fence(node)) {
         return Err(NotTwoPhases::Others("barriers or controls"));

@@ -18,9 +18,6 @@ pub(super) enum NotTwoPhases {
     /// One of the phases would be empty.
     #[error("the loop has no {0}, which one of two waves would do while the other does the rest")]
     OnePhase(&'static str),
-    /// A few tiles with masks: the loop would end before both groups of waves are under way.
-    #[error("masks hide something in its few tiles: two phases are for loops of many tiles")]
-    Masked,
     /// Something that has no place in either phase.
     #[error("the loop holds {0}")]
     Others(&'static str),
