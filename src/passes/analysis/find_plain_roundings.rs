@@ -115,7 +115,7 @@ fn has_short_nans(editor: &KernelEditor, carried: &CarriedOwners, value: Entity)
 fn is_arithmetic(seen: &NodeItem) -> bool {
     let is_plain = matches!(
         seen.op,
-        Op::Unary(UnaryOp::Neg | UnaryOp::Abs | UnaryOp::Exp | UnaryOp::Exp2)
+        Op::Unary(UnaryOp::Neg | UnaryOp::Abs | UnaryOp::Exp | UnaryOp::Exp2 | UnaryOp::Rsqrt)
             | Op::Binary(BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul | BinaryOp::Max | BinaryOp::Min)
             | Op::Ternary(TernaryOp::Fma)
             | Op::Convert(Conversion::Cast)
