@@ -69,6 +69,7 @@ pub(super) fn convert_layouts(
     let mut converter = Converter {
         site,
         region_of: NodeMap::default(),
+        home: site.root,
         made: Vec::new(),
         allocations: NodeList::new(),
         before: NodeMap::default(),
@@ -87,8 +88,11 @@ struct Converter<'a, 'w, 's> {
     site: &'a ConversionSite<'a, 'w, 's>,
     /// The region that a node stands in.
     region_of: NodeMap<Entity>,
-    /// Conversions so far: the value, its layout, and the node that has it.
-    made: Vec<(Entity, Layout, Entity)>,
+    /// The region in which the nodes are put that are made at the moment: that of the value that is asked
+    /// for.
+    home: Entity,
+    /// Conversions so far: the value, its layout, and the node that has it with its region.
+    made: Vec<(Entity, Layout, [Entity; 2])>,
     allocations: NodeList,
     /// New nodes in front of a node, and at the end of a loop's body.
     before: NodeMap<NodeList>,
@@ -111,8 +115,9 @@ impl Converter<'_, '_, '_> {
         let mut new = NodeList::new();
         let (op, _, _, origin) = self.site.nodes.get(user)?;
         let asking = (op.row().word, *origin);
-        let converted = self.bring(value, &layout, asking, &mut new, commands)?;
         let home = self.region_of.get(value).copied().unwrap_or(self.site.root);
+        self.home = home;
+        let converted = self.bring(value, &layout, asking, &mut new, commands)?;
         match slot {
             DemandSlot::Operand(at) => {
                 self.place_before(user, home, new);
@@ -172,8 +177,14 @@ impl Converter<'_, '_, '_> {
         if is_it(&own) && !learned_once {
             return Ok(value);
         }
-        if let Some(known) = self.made.iter().find(|known| known.0 == value && is_it(&known.1)) {
-            return Ok(known.2);
+        // An operand that was brought along with a condition stands in the region of that, and is not there
+        // for a loop beside it.
+        let own_region = self.region_of.get(value).copied().unwrap_or(self.site.root);
+        let regions = [self.home, own_region];
+        let is_there = |region: Entity| regions.contains(&region);
+        let mut known = self.made.iter().filter(|known| known.0 == value && is_it(&known.1));
+        if let Some((.., [made, _])) = known.find(|(.., [_, region])| is_there(*region)) {
+            return Ok(*made);
         }
         let again = op.row().class == OpClass::Constant || ty.dtype == Some(DType::I1);
         let made = if again {
@@ -232,7 +243,7 @@ impl Converter<'_, '_, '_> {
                 }
             }
         };
-        self.made.push((value, layout.clone(), made));
+        self.made.push((value, layout.clone(), [made, self.home]));
         Ok(made)
     }
 
