@@ -69,6 +69,7 @@ mod split_k;
 mod stream_k;
 mod sums;
 mod table;
+mod table_attention;
 mod table_entry;
 mod table_symbols;
 #[cfg(test)]

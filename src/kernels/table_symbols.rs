@@ -432,10 +432,10 @@ pub(super) const MOE_COMBINE: &[SymbolDefault] = symbol_defaults! {
 pub(super) const INT4: &[SymbolDefault] = symbol_defaults! {
     M = 4 "rows of A and C",
     N = 256 "columns of C",
-    K = 1024 "what is summed over",
+    K = 2048 "what is summed over",
     WAVES = 4 "waves of a workgroup that share K",
-    PART = 256 "K of each wave; follows from K and WAVES",
-    HALFWORDS = 64 "a quarter of PART; follows from it",
+    PART = 512 "K of each wave; follows from K and WAVES",
+    HALFWORDS = 128 "a quarter of PART; follows from it",
     BLOCK_M = 16 "rows of C per workgroup",
     BLOCK_N = 16 "columns of C per workgroup",
 };

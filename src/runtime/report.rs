@@ -59,13 +59,14 @@ pub struct Report {
     pub reductions: Vec<ReductionTree>,
     /// Stores to global memory.
     pub stores: StoreCounts,
-    /// Instruction mix of the main loop, if there is one: of the loops that do not take the tiles in which masks
-    /// hide something, the one with most instructions.
+    /// Instruction mix of the main loop, if there is one: of the loops that do not take the tiles in which
+    /// masks hide something, the one with most instructions.
     pub main_loop: Option<InstructionMix>,
     /// Instructions of the kernel that are left out most of the time, and are not in that mix: products with
     /// factors that are one ([`UnitFactors`](crate::prelude::UnitFactors)).
     pub seldom_instructions: u32,
-    /// Loops that there are instead of those that masks divide ([`MaskedTiles`](crate::prelude::MaskedTiles)).
+    /// Loops that there are instead of those that masks divide
+    /// ([`MaskedTiles`](crate::prelude::MaskedTiles)).
     pub loops_of_masks: u32,
     /// Schedule asked for.
     #[serde(with = "lasting_name")]

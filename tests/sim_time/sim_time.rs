@@ -496,7 +496,7 @@ fn workgroups_of_different_work_are_timed_by_what_they_do() {
     let text = "kernel sums {
   workgroup M, 1, 0
   tile K, 256
-  iterations K, 0, workgroup_0 / 8 + 1
+  iterations K, 0, workgroup_0 // 8 + 1
   x = memory [K] global f32
   y = memory [M] global f32
   %none = register [] f32 0.0

@@ -47,19 +47,7 @@ impl Compilation<'_> {
         // Only kernels that ask for a schedule, or for such loads, have these.
         let scheduled = world.get::<ScheduledLoops>(root);
         let direct = world.get::<DirectLoads>(root);
-        let main_loop = self
-            .lowered
-            .loops
-            .bodies
-            .iter()
-            .enumerate()
-            .filter(|(number, _)| !self.lowered.loops.masked.contains(number))
-            .map(|(_, blocks)| {
-                let often = iter_entity_range(blocks.clone())
-                    .filter(|block| !self.lowered.loops.seldom.contains(block));
-                InstructionMix::of(often.flat_map(|block| machine.body.block(block)))
-            })
-            .max_by_key(InstructionMix::total);
+        let main_loop = self.main_loop();
         let seldom =
             self.lowered.loops.seldom.iter().map(|&block| machine.body.block(block).len() as u32).sum();
         Ok(Report {
@@ -97,6 +85,18 @@ impl Compilation<'_> {
             expanded_nodes: self.fact::<ExpandedCount>()?.0,
             phases,
         })
+    }
+
+    /// What the loop with most instructions is made of, of those that do not take tiles with masks, without
+    /// what is left out most of the time.
+    fn main_loop(&self) -> Option<InstructionMix> {
+        let loops = &self.lowered.loops;
+        let bodies = loops.bodies.iter().enumerate().filter(|(number, _)| !loops.masked.contains(number));
+        let mixes = bodies.map(|(_, blocks)| {
+            let often = iter_entity_range(blocks.clone()).filter(|block| !loops.seldom.contains(block));
+            InstructionMix::of(often.flat_map(|block| self.machine.body.block(block)))
+        });
+        mixes.max_by_key(InstructionMix::total)
     }
 
     /// The values that did not stay in their file, and where most registers are alive; none if all stayed.

@@ -104,15 +104,20 @@ impl ControlLayer<'_> {
                 Some(_) => self.emitter.current_block(),
                 None => self.emitter.next_block(None),
             };
-            let is_masked = self.kernel.world.get::<MaskedPart>(logical).is_some();
-            let loops = &mut self.emitter.out.loops;
-            if is_masked {
-                loops.masked.push(loops.bodies.len());
-            }
-            loops.bodies.push(block..block.next());
+            self.note_body(logical, block);
             back = Some(BackEdge { counter, per_trip, block });
         }
         Ok(Some(EnteredLoop { scope, symbols, carried, once, guard, back }))
+    }
+
+    /// Notes the first block of a loop's body.
+    fn note_body(&mut self, logical: Entity, block: BlockId) {
+        let is_masked = self.kernel.world.get::<MaskedPart>(logical).is_some();
+        let loops = &mut self.emitter.out.loops;
+        if is_masked {
+            loops.masked.push(loops.bodies.len());
+        }
+        loops.bodies.push(block..block.next());
     }
 
     /// Writes what comes in front of a pipelined loop, which runs once, or not at all when the loop is

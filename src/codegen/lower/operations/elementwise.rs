@@ -3,6 +3,8 @@
 //! Elements of 64 bits are computed by `pairs`, those of f16 by `halves` where it has an instruction, and
 //! everything else in 32 bits.
 
+use std::ops::Range;
+
 use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
 
@@ -143,14 +145,8 @@ impl OperationLayer<'_> {
         let mut starts = [self.emitter.mark(); 2];
         let mut masks: SmallVec<[Operand; MASKS_AHEAD as usize]> = SmallVec::new();
         for at in 0..elements {
-            if let Some(condition) = whole.condition()
-                && at % MASKS_AHEAD == 0
-            {
-                let matching = self.matching(whole.logical, condition)?;
-                masks.clear();
-                for next in at..elements.min(at + MASKS_AHEAD) {
-                    masks.push(self.mask(condition, matching.element(next))?);
-                }
+            if at % MASKS_AHEAD == 0 {
+                masks = self.masks(&whole, at..elements.min(at + MASKS_AHEAD))?;
             }
             let mask = masks.get((at % MASKS_AHEAD) as usize).copied();
             let mark = self.emitter.mark();
@@ -184,6 +180,17 @@ impl OperationLayer<'_> {
             None if rounds_plainly && whole.to == DType::Bf16 => self.packed_plainly(&results),
             None => self.packed(&results, whole.to),
         })
+    }
+
+    /// The lane masks by which some elements of a node are chosen, if they are.
+    fn masks(
+        &mut self,
+        whole: &ElementwiseNode,
+        elements: Range<u32>,
+    ) -> Result<SmallVec<[Operand; MASKS_AHEAD as usize]>, Diagnostic> {
+        let Some(condition) = whole.condition() else { return Ok(SmallVec::new()) };
+        let matching = self.matching(whole.logical, condition)?;
+        elements.map(|at| self.mask(condition, matching.element(at))).collect()
     }
 
     /// One element of a node.

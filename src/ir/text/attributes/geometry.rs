@@ -24,36 +24,7 @@ pub(super) fn print(place: Printed<'_>, out: &mut String) -> Option<()> {
         out.push_str(",\n      ");
     }
     for dim in geometry.dims.values() {
-        out.push_str("dim ");
-        write_symbol(out, dim.symbol.name());
-        out.push('(');
-        place.expr(dim.size, out);
-        if let Some((axis, tile)) = dim.workgroup {
-            put!(out, ", axis {axis}, workgroup {tile}");
-        }
-        for (word, value) in [("wave", dim.wave), ("tile", dim.tiling), ("covered", dim.covered)] {
-            if let Some(value) = value {
-                put!(out, ", {word} {value}");
-            }
-        }
-        let chosen = dim.iterations.iter().map(|limits| ("iterations", limits));
-        let divided = dim.divided.iter().map(|limits| ("divided", limits));
-        for (word, &(first, end)) in chosen.chain(divided) {
-            put!(out, ", {word} (");
-            place.expr(first, out);
-            out.push_str(") (");
-            place.expr(end, out);
-            out.push(')');
-        }
-        if let Some((first, step)) = dim.step {
-            put!(out, ", step {step} (");
-            place.expr(first, out);
-            out.push(')');
-        }
-        if place.detail == Detail::Stage && dim.origin != u32::MAX {
-            put!(out, ", at {}", dim.origin);
-        }
-        out.push_str("),\n      ");
+        print_dim(place, dim, out);
     }
     out.push_str("grid");
     for &count in &geometry.grid {
@@ -79,6 +50,40 @@ pub(super) fn print(place: Printed<'_>, out: &mut String) -> Option<()> {
         put!(out, ", mma {}", mma_type_text(mma));
     }
     Some(())
+}
+
+/// Writes how one dimension is spread.
+fn print_dim(place: Printed<'_>, dim: &DimGeometry, out: &mut String) {
+    out.push_str("dim ");
+    write_symbol(out, dim.symbol.name());
+    out.push('(');
+    place.expr(dim.size, out);
+    if let Some((axis, tile)) = dim.workgroup {
+        put!(out, ", axis {axis}, workgroup {tile}");
+    }
+    for (word, value) in [("wave", dim.wave), ("tile", dim.tiling), ("covered", dim.covered)] {
+        if let Some(value) = value {
+            put!(out, ", {word} {value}");
+        }
+    }
+    let chosen = dim.iterations.iter().map(|limits| ("iterations", limits));
+    let divided = dim.divided.iter().map(|limits| ("divided", limits));
+    for (word, &(first, end)) in chosen.chain(divided) {
+        put!(out, ", {word} (");
+        place.expr(first, out);
+        out.push_str(") (");
+        place.expr(end, out);
+        out.push(')');
+    }
+    if let Some((first, step)) = dim.step {
+        put!(out, ", step {step} (");
+        place.expr(first, out);
+        out.push(')');
+    }
+    if place.detail == Detail::Stage && dim.origin != u32::MAX {
+        put!(out, ", at {}", dim.origin);
+    }
+    out.push_str("),\n      ");
 }
 
 pub(super) fn read(parser: &mut Parser<'_>) -> Parsed<Attach> {

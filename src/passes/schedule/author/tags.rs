@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 use crate::ir::node::*;
 use crate::ir::nodes::Bug;
 use crate::ir::op::OpClass;
-use crate::passes::facts::{MaskedPart, Remainder};
+use crate::passes::facts::Remainder;
 use crate::passes::schedule::apply::unroll::Rest;
 use crate::passes::schedule::apply::written::TaggedNodes;
 use crate::passes::schedule::graph::dependences::LoopGraph;
@@ -103,7 +103,7 @@ impl<'a> TagIndex<'a> {
                 continue;
             }
             let own = seen.piece(node).logical;
-            let is_beside = world.get::<Remainder>(own).is_some() || world.get::<MaskedPart>(own).is_some();
+            let is_beside = world.get::<Remainder>(own).is_some() || view.is_masked_part(own);
             let in_remainder = in_remainder || (is_region && is_beside);
             // The results and carried values of a loop belong to it.
             if !seen.op.is_carried() && seen.op.row().class != OpClass::Declaration {

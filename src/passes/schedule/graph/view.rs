@@ -11,7 +11,7 @@ use crate::ir::layout::{Dim, Layout, Source};
 use crate::ir::mapping::Mapping;
 use crate::ir::node::{Body, Op, Placement, Trip};
 use crate::ir::nodes::{self, Bug, ExpandedNode, ExpandedNodeItem, ExpandedNodes};
-use crate::passes::facts::{Expressions, Geometry, LdsBuffer, Settings, UnitFactor};
+use crate::passes::facts::{Expressions, Geometry, LdsBuffer, MaskedPart, Settings, UnitFactor};
 use crate::passes::lds::lds_lifetimes::{Grain, LdsLifetimes, LdsProgram};
 use crate::passes::loops::expand::Expansion;
 use crate::passes::options::Options;
@@ -69,6 +69,11 @@ pub struct SchedulerView<'w> {
 }
 
 impl<'w> SchedulerView<'w> {
+    /// True of a logical loop that takes the tiles in which masks hide something.
+    pub(crate) fn is_masked_part(&self, looped: Entity) -> bool {
+        self.world.get::<MaskedPart>(looped).is_some()
+    }
+
     /// The kernel in a workspace.
     pub(crate) fn new(workspace: &'w mut Workspace) -> SchedulerView<'w> {
         let Workspace { world, root, expanded, ops, .. } = workspace;

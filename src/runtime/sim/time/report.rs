@@ -381,8 +381,7 @@ pub(super) fn report(
         traffic: unit.hierarchy.traffic,
         waves: std::mem::take(&mut unit.waves),
     };
-    let speed = about.speed(&unit);
-    let addresses = |step| describe(step).0;
+    let (speed, addresses) = (about.speed(&unit), |step| describe(step).0);
     TimeReport {
         device: device.name,
         kernel: about.kernel.to_owned(),

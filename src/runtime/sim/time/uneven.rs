@@ -133,8 +133,8 @@ pub(super) fn mean(numbers: &[f64]) -> Option<f64> {
     (!numbers.is_empty()).then(|| numbers.iter().sum::<f64>() / numbers.len() as f64)
 }
 
-/// Clk until the last workgroup has ended, each of which takes so many clk; `resident` of them share a compute
-/// unit.
+/// Clk until the last workgroup has ended, each of which takes so many clk; `resident` of them share a
+/// compute unit.
 pub(super) fn dealt_out(clk: &[f64], spread: &WorkgroupSpread, resident: u64) -> f64 {
     let places = (spread.units_per_die * resident).max(1) as usize;
     let mut dies = vec![BinaryHeap::from(vec![Reverse(0u64); places]); spread.dies as usize];

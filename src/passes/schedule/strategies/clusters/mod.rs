@@ -37,7 +37,6 @@ use self::tiles::ClusterTile;
 use self::unsuitable::NotClustered;
 use super::products::tags::NodeTags;
 use crate::ir::diagnostic::Diagnostic;
-use crate::passes::facts::MaskedPart;
 use crate::passes::schedule::apply::copies::LdsRoom;
 use crate::passes::schedule::apply::written::WrittenSchedule;
 use crate::passes::schedule::graph::dependences::LoopGraph;
@@ -121,7 +120,7 @@ fn classify(view: SchedulerView, node: Entity, found: &LoopGraph) -> Result<Clus
         return Err(NotClustered::Waves(waves));
     }
     let looped = view.node(node)?.piece(node).logical;
-    if view.world.get::<MaskedPart>(looped).is_some() {
+    if view.is_masked_part(looped) {
         return Err(NotClustered::Masked);
     }
     if found.body().any(|node| found.is_fence(node)) {
