@@ -91,7 +91,7 @@ impl Routing {
             let mut factor = w.register([t], F32, self.scale);
             if self.renormalised.is_some() {
                 let sum = of_chosen.iter().skip(1).fold(of_chosen[0], |sum, &weight| sum + weight);
-                factor = factor / (sum + LEAST_SUM);
+                factor /= sum + LEAST_SUM;
             }
             for (at, (element, weight)) in (0i64..).zip(chosen.iter().zip(of_chosen)) {
                 let place = || [t.into(), SymExpr::from(at)];

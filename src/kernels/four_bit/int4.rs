@@ -115,11 +115,11 @@ impl TileOfWeights {
             let taken = self.taken_away(w, zero, dims);
             let mut of_group = nothing;
             let in_group = (group / NEIGHBOURS) as usize;
-            for at in number * in_group..(number + 1) * in_group {
+            for (at, &row) in rows.iter().enumerate().skip(number * in_group).take(in_group) {
                 let moved = if at == 0 { packed } else { packed >> (4 * at as i32) };
                 let bits = (moved & 15) | product.excess();
-                of_group = w.mma(rows[at], bits.bitcast(product.inputs), of_group).tag("mma");
-                of_group = w.mma(rows[at], taken, of_group).tag("mma_zeros");
+                of_group = w.mma(row, bits.bitcast(product.inputs), of_group).tag("mma");
+                of_group = w.mma(row, taken, of_group).tag("mma_zeros");
             }
             sums = of_group.fma(scale, sums);
         }

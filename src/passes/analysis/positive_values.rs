@@ -29,17 +29,19 @@ pub(in crate::passes) fn positive_range(
 ) -> Result<Option<(f64, f64)>, Bug> {
     let found = read(node)?;
     let of = |at: usize| positive_range(read, found.operand(at)?, sizes);
-    let range = match *found.op {
-        Op::Register(Constant::Float(number)) => Some((number, number)),
-        Op::Size(dim) => {
+    let range = match (*found.op, &found.operands.0[..]) {
+        (Op::Register(Constant::Float(number)), _) => Some((number, number)),
+        (Op::Size(dim), _) => {
             let range = sizes.arena.range(sizes.geometry.dim(dim).size);
             range.lo.zip(range.hi).map(|(least, most)| (least.max(1) as f64, most as f64))
         }
-        Op::Broadcast | Op::Convert(_) => of(0)?,
-        Op::Unary(UnaryOp::Rsqrt) => of(0)?.map(|(least, most)| (most.sqrt().recip(), least.sqrt().recip())),
-        Op::Unary(UnaryOp::Sqrt) => of(0)?.map(|(least, most)| (least.sqrt(), most.sqrt())),
-        Op::Unary(UnaryOp::Reciprocal) => of(0)?.map(|(least, most)| (most.recip(), least.recip())),
-        Op::Binary(BinaryOp::Mul) => of(0)?.zip(of(1)?).map(|(a, b)| (a.0 * b.0, a.1 * b.1)),
+        (Op::Broadcast | Op::Convert(_), _) => of(0)?,
+        (Op::Unary(UnaryOp::Rsqrt), _) => {
+            of(0)?.map(|(least, most)| (most.sqrt().recip(), least.sqrt().recip()))
+        }
+        (Op::Unary(UnaryOp::Sqrt), _) => of(0)?.map(|(least, most)| (least.sqrt(), most.sqrt())),
+        (Op::Unary(UnaryOp::Reciprocal), _) => of(0)?.map(|(least, most)| (most.recip(), least.recip())),
+        (Op::Binary(BinaryOp::Mul), _) => of(0)?.zip(of(1)?).map(|(a, b)| (a.0 * b.0, a.1 * b.1)),
         _ => None,
     };
     Ok(range.filter(|(least, most)| MODERATE.contains(least) && MODERATE.contains(most)))

@@ -190,10 +190,7 @@ fn multiply_at_once(editor: &mut KernelEditor<'_>, node: Entity) -> PassResult {
 /// What a value is a cast of, if it is one.
 fn cast_of(editor: &KernelEditor<'_>, value: Entity) -> Result<Option<Entity>, Bug> {
     let node = editor.node(value)?;
-    match *node.op {
-        Op::Convert(Conversion::Cast) => Ok(Some(node.operand(0)?)),
-        _ => Ok(None),
-    }
+    if *node.op == Op::Convert(Conversion::Cast) { Ok(Some(node.operand(0)?)) } else { Ok(None) }
 }
 
 /// A value times its scales. In f32 products are exact, and rounded once.

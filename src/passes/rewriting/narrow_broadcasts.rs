@@ -7,7 +7,6 @@ use smallvec::SmallVec;
 
 use crate::ir::node::*;
 use crate::ir::nodes::Bug;
-use crate::ir::op::{ElementWiseOp, OpFamily};
 use crate::passes::PassResult;
 use crate::passes::kernel_editor::KernelEditor;
 
@@ -23,15 +22,15 @@ pub(crate) fn narrow_broadcasts(world: &mut World) -> PassResult {
     })
 }
 
+/// Operands, and the dimensions of a result.
+type NarrowOperands = (SmallVec<[Entity; 3]>, Dims);
+
 /// The operands of an element-wise operation before they are repeated, and the dimensions of its result then;
 /// nothing if it needs more than one of them has.
-fn narrowed(editor: &KernelEditor<'_>, node: Entity) -> Result<Option<(SmallVec<[Entity; 3]>, Dims)>, Bug> {
+fn narrowed(editor: &KernelEditor<'_>, node: Entity) -> Result<Option<NarrowOperands>, Bug> {
     let found = editor.node(node)?;
-    match found.op.family() {
-        OpFamily::ElementWise(
-            ElementWiseOp::Unary(_) | ElementWiseOp::Binary(_) | ElementWiseOp::Ternary(_),
-        ) => {}
-        _ => return Ok(None),
+    if !matches!(*found.op, Op::Unary(_) | Op::Binary(_) | Op::Ternary(_)) {
+        return Ok(None);
     }
     let mut operands: SmallVec<[Entity; 3]> = SmallVec::new();
     let mut widest = Dims::new();

@@ -116,10 +116,12 @@ impl PackedReads {
 /// The dimension of which two elements, from an even one on, are both halves of a byte where `place` says in
 /// which half an element is: the dimension itself, or what is left of it beside whole bytes.
 fn place_of_pairs(place: &SymExpr) -> Option<Symbol> {
-    match place.node() {
-        SymNode::Operation(SymOp::Mod, part, units) if units.as_integer()? % 2 == 0 => part.as_symbol(),
-        _ => place.as_symbol(),
+    if let SymNode::Operation(SymOp::Mod, part, units) = place.node()
+        && units.as_integer()? % 2 == 0
+    {
+        return part.as_symbol();
     }
+    place.as_symbol()
 }
 
 /// Whether a coordinate is the same for two elements of a pair along a dimension.

@@ -40,7 +40,7 @@ fn integers_of_16_bits_wrap_on_every_chip() {
             let options = Options::new(target).set("M", 9).set("N", n);
             let executable = verified(&kernel, &options);
             let value = |symbol: Symbol| Some(if symbol.name() == "M" { 9 } else { n });
-            assert_right(&kernel, &executable, &value, seed as u64, &format!("{target}, {n} columns"));
+            assert_right(&kernel, &executable, &value, seed as u64, format!("{target}, {n} columns"));
         }
     }
 }

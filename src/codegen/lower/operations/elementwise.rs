@@ -51,11 +51,8 @@ impl<'o> ElementwiseNode<'o> {
 
     /// The condition that chooses among its numbers, or that is its number.
     fn condition(&self) -> Option<Entity> {
-        let chooses = match self.op {
-            ElementWiseOp::Select => true,
-            ElementWiseOp::Convert(Conversion::Cast) => self.from == DType::I1,
-            _ => false,
-        };
+        let is_cast = self.op == ElementWiseOp::Convert(Conversion::Cast);
+        let chooses = self.op == ElementWiseOp::Select || (is_cast && self.from == DType::I1);
         self.operands.first().copied().filter(|_| chooses)
     }
 
@@ -243,7 +240,10 @@ impl OperationLayer<'_> {
                 ValuePlace::Scattered(first) => {
                     self.places.scattered[(first + matching.element(at)) as usize]
                 }
-                _ => return Ok(false),
+                ValuePlace::Constant(_)
+                | ValuePlace::Uniform(_)
+                | ValuePlace::Comparison(_)
+                | ValuePlace::Flags(_) => return Ok(false),
             };
             self.places.scattered.push(register);
         }

@@ -72,10 +72,12 @@ impl OperationLayer<'_> {
         let pieces = [value];
         let elements = GatheredElements::new([own, from], &pieces, write.replica, bytes);
         match (*self.place(value)?, bytes) {
-            (ValuePlace::Registers(_), 1 | 2) => match self.gathered_parts(&elements)? {
-                ValuePlace::Registers(registers) => Ok(Some(registers)),
-                _ => Ok(None),
-            },
+            (ValuePlace::Registers(_), 1 | 2) => {
+                let gathered = self.gathered_parts(&elements)?;
+                let registers =
+                    if let ValuePlace::Registers(registers) = gathered { Some(registers) } else { None };
+                Ok(registers)
+            }
             _ => Ok(None),
         }
     }

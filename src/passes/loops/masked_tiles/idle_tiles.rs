@@ -116,30 +116,30 @@ impl<'a, 'w> LoopIteration<'a, 'w> {
         sizes: KnownSizes<'_>,
     ) -> Result<Option<IdleValue>, Bug> {
         use IdleValue::Number;
-        Ok(match *node.op {
-            Op::Broadcast => a,
-            Op::Convert(_) if node.ty.dtype.is_some_and(DType::is_float) => {
+        Ok(match (*node.op, a) {
+            (Op::Broadcast, _) => a,
+            (Op::Convert(_), _) if node.ty.dtype.is_some_and(DType::is_float) => {
                 a.filter(|a| matches!(a, Number(0.0 | 1.0 | f64::NEG_INFINITY)))
             }
-            Op::Unary(UnaryOp::Exp | UnaryOp::Exp2) => match a {
+            (Op::Unary(UnaryOp::Exp | UnaryOp::Exp2), _) => match a {
                 Some(Number(f64::NEG_INFINITY)) => Some(Number(0.0)),
                 Some(Number(0.0)) => Some(Number(1.0)),
                 _ => None,
             },
-            Op::Binary(BinaryOp::Max) => match (a, b) {
+            (Op::Binary(BinaryOp::Max), _) => match (a, b) {
                 (Some(Number(f64::NEG_INFINITY)), kept) | (kept, Some(Number(f64::NEG_INFINITY))) => kept,
                 _ => None,
             },
-            Op::Binary(BinaryOp::Add) => sum(a, b),
-            Op::Binary(BinaryOp::Sub) => match (a, b) {
+            (Op::Binary(BinaryOp::Add), _) => sum(a, b),
+            (Op::Binary(BinaryOp::Sub), _) => match (a, b) {
                 (Some(IdleValue::Carried(a)), Some(IdleValue::Carried(b))) if a == b => Some(Number(0.0)),
                 (Some(Number(f64::NEG_INFINITY)), Some(b)) if self.is_above_all(b)? => a,
                 _ => None,
             },
-            Op::Binary(BinaryOp::Mul) => self.product(node, [a, b], sizes)?,
-            Op::Ternary(TernaryOp::Fma) => sum(self.product(node, [a, b], sizes)?, c),
-            Op::Compare(predicate) => self.compared(predicate, [a, b])?,
-            Op::Select => match (a, b == c) {
+            (Op::Binary(BinaryOp::Mul), _) => self.product(node, [a, b], sizes)?,
+            (Op::Ternary(TernaryOp::Fma), _) => sum(self.product(node, [a, b], sizes)?, c),
+            (Op::Compare(predicate), _) => self.compared(predicate, [a, b])?,
+            (Op::Select, _) => match (a, b == c) {
                 (_, true) => b,
                 (Some(Number(condition)), _) => {
                     if condition == 0.0 {

@@ -82,18 +82,18 @@ impl<'a> NodeCosts<'a> {
         let [valu, power] =
             [DeviceParameter::Valu, DeviceParameter::Trans].map(|unit| self.device.count(unit));
         let made = u64::from(own.registers);
-        Ok(match own.op {
-            Op::Unary(UnaryOp::Exp | UnaryOp::Exp2)
+        Ok(match (own.op, seen.ty.dtype) {
+            (Op::Unary(UnaryOp::Exp | UnaryOp::Exp2), _)
                 if self.view.settings()?.requested_functions() != FloatFunctions::Fast =>
             {
                 (power + CAREFUL_POWER * valu) * made
             }
-            Op::Unary(UnaryOp::Exp | UnaryOp::Exp2 | UnaryOp::Log | UnaryOp::Log2 | UnaryOp::Tanh) => {
+            (Op::Unary(UnaryOp::Exp | UnaryOp::Exp2 | UnaryOp::Log | UnaryOp::Log2 | UnaryOp::Tanh), _) => {
                 power * made
             }
-            Op::Convert(Conversion::Cast) => {
+            (Op::Convert(Conversion::Cast), dtype) => {
                 let is_plain = self.view.world.get::<RoundsPlainly>(own.expansion.logical).is_some();
-                match seen.ty.dtype {
+                match dtype {
                     Some(DType::F16) if !self.target.rounds_pairs() => valu * taken()?,
                     Some(DType::Bf16) if !self.target.rounds_pairs() => {
                         valu * taken()? * if is_plain { PLAIN_ROUNDING } else { ROUNDING } / 2
@@ -101,7 +101,7 @@ impl<'a> NodeCosts<'a> {
                     _ => valu * made,
                 }
             }
-            op if op.row().class == OpClass::Reduction => valu * taken()?,
+            (op, _) if op.row().class == OpClass::Reduction => valu * taken()?,
             _ => valu * made,
         })
     }
