@@ -71,8 +71,9 @@ fn large_tiles_fit_into_registers_and_lds() {
     }
 }
 
-/// A matrix whose rows lie across the summed dimension is turned on its way into LDS: written in elements, of
-/// which those that are written together are in different banks, and read as if it had not been turned.
+/// A matrix whose rows lie across the summed dimension is turned on its way into LDS: written in elements, or
+/// in pairs of them from two rows, of which those that are written together are in different banks, and read
+/// as if it had not been turned.
 #[test]
 fn turned_matrices_are_read_as_others_and_have_no_conflicts() {
     let tiles = [
@@ -100,11 +101,9 @@ fn turned_matrices_are_read_as_others_and_have_no_conflicts() {
                 let mix = main_loop(report);
                 let conflicts = report.lds_accesses.iter().map(|access| access.conflict_degree).max();
                 assert_eq!(conflicts, Some(1), "{form:?} {dtype:?} {tile:?}");
-                assert_eq!(
-                    (mix.valu, mix.lds_read),
-                    (0, plain.lds_read),
-                    "{form:?} {dtype:?} {tile:?}: {mix:?}"
-                );
+                assert_eq!(mix.lds_read, plain.lds_read, "{form:?} {dtype:?} {tile:?}: {mix:?}");
+                // At most a permutation for each write of two elements.
+                assert!(mix.valu <= mix.lds_write, "{form:?} {dtype:?} {tile:?}: {mix:?}");
                 assert_eq!(
                     (mix.mfma, mix.global_load),
                     (plain.mfma, plain.global_load),
