@@ -75,6 +75,7 @@ pub(crate) struct ValueScope {
     expressions: ExpressionScope,
     digits: usize,
     lane_values: usize,
+    settled: usize,
 }
 
 impl<'a> ValueLayer<'a> {
@@ -109,6 +110,7 @@ impl<'a> ValueLayer<'a> {
             expressions: self.expressions.scope(),
             digits: self.digits.len(),
             lane_values: self.lane_values.len(),
+            settled: self.places.settled.len(),
         }
     }
 
@@ -118,5 +120,6 @@ impl<'a> ValueLayer<'a> {
         self.expressions.leave(scope.expressions);
         self.digits.truncate(scope.digits);
         self.lane_values.truncate(scope.lane_values);
+        self.scatter_again(scope.settled);
     }
 }

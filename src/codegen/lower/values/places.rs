@@ -63,6 +63,9 @@ pub(crate) struct ValuePlaces {
     pub(crate) of_nodes: Vec<NodeValue>,
     /// Registers of scattered values, one value after the other.
     pub(crate) scattered: Vec<Operand>,
+    /// Values that have been brought together, and where their registers stand in `scattered`, which is valid
+    /// where the copies are not.
+    pub(super) settled: Vec<(Entity, u32)>,
     /// What is known of the contents of virtual registers, by number.
     pub(super) contents: Vec<Contents>,
     /// Instructions that finish a loaded value, emitted before its first use, by entity index.
@@ -243,8 +246,17 @@ impl<'a> ValueLayer<'a> {
             let width = self.width(node)?;
             let registers = self.gathered(first, width);
             self.set_place(node, ValuePlace::Registers(registers));
+            self.places.settled.push((node, first));
         }
         Ok(())
+    }
+
+    /// Scatters again what has been brought together since there were `settled` such values: where a region
+    /// ends that may not have run, nothing has written the copies.
+    pub(super) fn scatter_again(&mut self, settled: usize) {
+        for (node, first) in self.places.settled.drain(settled..) {
+            self.places.of_nodes[node.index_u32() as usize].place = Some(ValuePlace::Scattered(first));
+        }
     }
 
     /// Copies of scattered registers, side by side.
