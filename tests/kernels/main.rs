@@ -10,4 +10,5 @@ mod generic;
 mod kernel_sweep;
 mod paged;
 mod ready_kernels;
+mod refused;
 mod row_kernels;

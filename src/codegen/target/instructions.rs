@@ -13,7 +13,7 @@ impl TargetInfo {
         sets.iter().all(|&set| op.on(set)) && (is_alike || !op.info().meaning.is_about_float8())
     }
 
-    /// Whether it rounds two f32 to a 16-bit float in one instruction.
+    /// True if it rounds two f32 to a 16-bit float in one instruction.
     pub(crate) fn rounds_pairs(&self) -> bool {
         self.executes(Opcode::VCvtPkBf16F32) && self.executes(Opcode::VCvtPkF16F32)
     }

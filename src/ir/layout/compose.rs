@@ -95,7 +95,7 @@ impl Layout {
         self.without_order_of(Source::Replica) == other.without_order_of(Source::Replica)
     }
 
-    /// Whether both hold the same elements in the same lanes and pieces, if in other registers.
+    /// True if both hold the same elements in the same lanes and pieces, if in other registers.
     pub(crate) fn holds_registers_of(&self, other: &Layout) -> bool {
         self.without_order_of(Source::Register) == other.without_order_of(Source::Register)
     }

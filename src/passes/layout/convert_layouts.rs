@@ -115,7 +115,7 @@ impl Converter<'_, '_, '_> {
         let mut new = NodeList::new();
         let (op, _, _, origin) = self.site.nodes.get(user)?;
         let asking = (op.row().word, *origin);
-        let home = self.region_of.get(value).copied().unwrap_or(self.site.root);
+        let home = self.region(value);
         self.home = home;
         let converted = self.bring(value, &layout, asking, &mut new, commands)?;
         match slot {
@@ -161,6 +161,22 @@ impl Converter<'_, '_, '_> {
         add(&mut self.before, anchor, new);
     }
 
+    /// The region that a value stands in.
+    fn region(&self, value: Entity) -> Entity {
+        self.region_of.get(value).copied().unwrap_or(self.site.root)
+    }
+
+    /// A node made before that has a value in such a layout. An operand that was brought along with a
+    /// condition stands in the region of that, and is not there for a loop beside it.
+    fn made_before(&self, value: Entity, is_it: &impl Fn(&Layout) -> bool) -> Option<Entity> {
+        let is_there = |region: Entity| region == self.home || region == self.region(value);
+        let known = self
+            .made
+            .iter()
+            .find(|(of, layout, [_, region])| *of == value && is_there(*region) && is_it(layout));
+        known.map(|(.., [made, _])| *made)
+    }
+
     /// A node that has `value` in `layout`, for an operation with a word and an origin.
     fn bring(
         &mut self,
@@ -177,14 +193,8 @@ impl Converter<'_, '_, '_> {
         if is_it(&own) && !learned_once {
             return Ok(value);
         }
-        // An operand that was brought along with a condition stands in the region of that, and is not there
-        // for a loop beside it.
-        let own_region = self.region_of.get(value).copied().unwrap_or(self.site.root);
-        let regions = [self.home, own_region];
-        let is_there = |region: Entity| regions.contains(&region);
-        let mut known = self.made.iter().filter(|known| known.0 == value && is_it(&known.1));
-        if let Some((.., [made, _])) = known.find(|(.., [_, region])| is_there(*region)) {
-            return Ok(*made);
+        if let Some(known) = self.made_before(value, &is_it) {
+            return Ok(known);
         }
         let again = op.row().class == OpClass::Constant || ty.dtype == Some(DType::I1);
         let made = if again {

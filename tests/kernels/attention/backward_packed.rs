@@ -10,7 +10,7 @@ use rand::rngs::StdRng;
 
 use super::definition::{Definition, Place, Sizes};
 use super::gradients::{Bounded, Differentiable, Dtypes, Gradients, gradients};
-use super::packed::{BATCHES, offsets};
+use super::packed::{BATCHES, offsets, open_sizes};
 use super::trial::{Numbers, executed, random};
 
 const DIM: usize = 64;
@@ -84,15 +84,7 @@ fn holds(attention: &Attention, meaning: &Differentiable, heads: [usize; 2], num
         let exact = gradients(meaning, sizes, dtypes, &own, &of_o);
         all.push(OneSequence { numbers: own, of_o, exact });
     }
-    let longest = |of: usize| lengths.iter().map(|length| length[of]).max().unwrap_or(0).max(1) as i64;
-    let open = [
-        ("B", lengths.len() as i64),
-        ("M", longest(0)),
-        ("N", longest(1)),
-        ("ENDS", cu_q.len() as i64),
-        ("TOTAL_M", total_q as i64),
-        ("TOTAL_N", total_k as i64),
-    ];
+    let open = open_sizes(lengths, [total_q, total_k]);
     let backward = attention.backward().chosen_for(target);
     let mut terms: Option<[Tensor; 2]> = None;
     for kernel in backward.kernels(target) {

@@ -50,18 +50,7 @@ impl BackwardTrial {
     }
 
     fn size(&self, name: &str) -> Option<i64> {
-        let Sizes { batch, heads, kv_heads, queries, keys, dim, value_dim } = self.sizes;
-        let size = match name {
-            "B" => batch,
-            "H" => heads,
-            "KV" => kv_heads,
-            "M" => queries,
-            "N" => keys,
-            "D" => dim,
-            "DV" => value_dim,
-            _ => return None,
-        };
-        Some(size as i64)
+        self.sizes.of(name).map(|size| size as i64)
     }
 
     fn backward(&self, target: Target) -> AttentionBackward {

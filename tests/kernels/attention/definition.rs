@@ -14,6 +14,24 @@ pub struct Sizes {
     pub value_dim: usize,
 }
 
+impl Sizes {
+    /// The size that a kernel calls so.
+    pub fn of(self, name: &str) -> Option<usize> {
+        let Sizes { batch, heads, kv_heads, queries, keys, dim, value_dim } = self;
+        Some(match name {
+            "B" => batch,
+            "H" => heads,
+            "KV" => kv_heads,
+            "GROUP" => heads / kv_heads,
+            "M" => queries,
+            "N" => keys,
+            "D" => dim,
+            "DV" => value_dim,
+            _ => return None,
+        })
+    }
+}
+
 /// A score's place, and the lengths of its sequence.
 #[derive(Copy, Clone, Debug)]
 pub struct Place {

@@ -59,6 +59,20 @@ pub fn offsets(lengths: &[[usize; 2]], of: usize) -> (Vec<f64>, usize) {
     (ends, all)
 }
 
+/// The sizes of packed sequences, with so many queries and keys in all.
+pub fn open_sizes(lengths: &[[usize; 2]], [queries, keys]: [usize; 2]) -> [(&'static str, i64); 6] {
+    let longest = |of: usize| lengths.iter().map(|length| length[of]).max().unwrap_or(0).max(1);
+    let sizes = [
+        ("B", lengths.len()),
+        ("M", longest(0)),
+        ("N", longest(1)),
+        ("ENDS", lengths.len() + 1),
+        ("TOTAL_M", queries),
+        ("TOTAL_N", keys),
+    ];
+    sizes.map(|(name, size)| (name, size as i64))
+}
+
 impl Packed {
     fn holds(&self, title: &str, lengths: &[[usize; 2]], target: Target, seed: Option<u64>) {
         let title = format!("{title} {lengths:?} on {target}");
@@ -67,15 +81,7 @@ impl Packed {
         let kernel = attention.kernel().unwrap_or_else(|fault| panic!("{title}: {fault}"));
         let [heads, kv_heads] = self.heads;
         let ((cu_q, total_q), (cu_k, total_k)) = (offsets(lengths, 0), offsets(lengths, 1));
-        let longest = |of: usize| lengths.iter().map(|length| length[of]).max().unwrap_or(0).max(1) as i64;
-        let open = [
-            ("B", lengths.len() as i64),
-            ("M", longest(0)),
-            ("N", longest(1)),
-            ("ENDS", cu_q.len() as i64),
-            ("TOTAL_M", total_q as i64),
-            ("TOTAL_N", total_k as i64),
-        ];
+        let open = open_sizes(lengths, [total_q, total_k]);
         let is_known = |name: &str| lengths.len() == 2 && name != "M";
         let options = open.iter().fold(attention.options(target), |options, &(name, size)| {
             if is_known(name) { options.set(name, size) } else { options.dynamic(name) }

@@ -79,21 +79,12 @@ impl Trial {
     }
 
     fn size(&self, name: &str) -> Option<i64> {
-        let Sizes { batch, heads, kv_heads, queries, keys, dim, value_dim } = self.sizes;
         let size = match name {
-            "B" => batch,
-            "H" => heads,
-            "KV" => kv_heads,
-            "GROUP" => heads / kv_heads,
-            "M" => queries,
-            "N" => keys,
-            "D" => dim,
-            "DV" => value_dim,
-            "KEY_BLOCKS" => keys.div_ceil(128),
-            "POSITIONS" => keys + 3,
-            _ => return None,
+            "KEY_BLOCKS" => Some(self.sizes.keys.div_ceil(128)),
+            "POSITIONS" => Some(self.sizes.keys + 3),
+            _ => self.sizes.of(name),
         };
-        Some(size as i64)
+        size.map(|size| size as i64)
     }
 
     fn numbers(&self, seed: u64) -> Numbers {

@@ -3,13 +3,7 @@
 use groundswell::kernels::MixtureOfExperts;
 use groundswell::prelude::*;
 
-#[track_caller]
-fn refused(kernel: Result<Kernel, Diagnostic>, text: &str, help: &str) {
-    let told = kernel.expect_err("it cannot be made");
-    assert!(told.location.as_ref().is_some_and(|at| at.to_string().contains("refusals.rs")), "{told}");
-    let told = told.to_string();
-    assert!(told.contains(text) && told.contains(help), "{told}");
-}
+use crate::refused::refused;
 
 #[test]
 fn choices_groups_and_dtypes_that_cannot_be_are_refused() {

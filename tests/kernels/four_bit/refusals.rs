@@ -3,13 +3,7 @@
 use groundswell::kernels::FourBitGemm;
 use groundswell::prelude::*;
 
-#[track_caller]
-fn refused(kernel: Result<Kernel, Diagnostic>, text: &str, help: &str) {
-    let told = kernel.expect_err("it cannot be made");
-    assert!(told.location.as_ref().is_some_and(|at| at.to_string().contains("refusals.rs")), "{told}");
-    let told = told.to_string();
-    assert!(told.contains(text) && told.contains(help), "{told}");
-}
+use crate::refused::refused;
 
 #[test]
 fn groups_and_dtypes_that_are_not_multiplied_are_refused() {

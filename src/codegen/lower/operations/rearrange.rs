@@ -45,7 +45,7 @@ impl OperationLayer<'_> {
         let elements = GatheredElements::new([own, from], pieces, expansion.replica, bytes);
         let place = match bytes {
             4 | 8 => self.gathered_dwords(&elements)?,
-            _ => self.gathered_parts(&elements)?,
+            _ => ValuePlace::Registers(self.gathered_parts(&elements)?),
         };
         self.set_place(node, place);
         Ok(())
@@ -71,15 +71,10 @@ impl OperationLayer<'_> {
         let bytes = self.element_bytes(logical)?;
         let pieces = [value];
         let elements = GatheredElements::new([own, from], &pieces, write.replica, bytes);
-        match (*self.place(value)?, bytes) {
-            (ValuePlace::Registers(_), 1 | 2) => {
-                let gathered = self.gathered_parts(&elements)?;
-                let registers =
-                    if let ValuePlace::Registers(registers) = gathered { Some(registers) } else { None };
-                Ok(registers)
-            }
-            _ => Ok(None),
+        if !matches!((*self.place(value)?, bytes), (ValuePlace::Registers(_), 1 | 2)) {
+            return Ok(None);
         }
+        self.gathered_parts(&elements).map(Some)
     }
 
     /// A register of an element, or the one that it is in: one source for each choice.
@@ -136,7 +131,7 @@ impl OperationLayer<'_> {
     }
 
     /// Elements that share registers.
-    fn gathered_parts(&mut self, of: &GatheredElements) -> Result<ValuePlace, Diagnostic> {
+    fn gathered_parts(&mut self, of: &GatheredElements) -> Result<Operand, Diagnostic> {
         let (mut moved, mut swapped) = (MovedRegisters::default(), SwappedRegisters::default());
         let value = self.emitter.vgpr((of.registers * of.bytes).div_ceil(4));
         let beside = 4 / of.bytes;
@@ -160,7 +155,7 @@ impl OperationLayer<'_> {
             }
             self.packed_by_lane(&groups, of.gathering.choosing(), of.bytes, value.offset(at));
         }
-        Ok(ValuePlace::Registers(value))
+        Ok(value)
     }
 
     /// Brings the halves of an element of 64 bits, the last two, side by side if they are apart.

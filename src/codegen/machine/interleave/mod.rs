@@ -4,10 +4,10 @@
 //! The pass looks at bodies of innermost loops that have both matrix and vector instructions. Barriers,
 //! waits, writes of EXEC and branches cut a body into regions, and no instruction leaves its region; memory
 //! is accessed in the order of the code except that reads of LDS pass each other. Each region is ordered anew
-//! by list scheduling, with no more registers alive at once than before. A body that gains
-//! nothing by that stays as it is, and so does one whose waves compete by priorities: there a schedule says
-//! when each of them issues. Times are those of a wave that has its SIMD for itself, so the pass is for
-//! workgroups of up to four waves: with eight, in step, attention took between 4 % more and 10 % less.
+//! by list scheduling, with no more registers alive at once than before. A body that gains nothing by that
+//! stays as it is, and so does one whose waves compete by priorities: there a schedule says when each of them
+//! issues. Times are those of a wave that has its SIMD for itself, so the pass is for workgroups of up to
+//! four waves: with eight, in step, attention took between 4 % more and 10 % less.
 //!
 //! - `dependences`: what has to come before what in a region
 //! - `values`: the vector registers that instructions access

@@ -53,12 +53,12 @@ pub(super) fn trace(
     })
 }
 
-/// What gradients of scores are made of.
+/// Tensors and choices of which the gradients of scores are made.
 struct ScoreGradients<'a> {
     backward: &'a AttentionBackward,
     /// Queries, keys, values, and the gradient of the output.
     tensors: [MemoryRef; 4],
-    /// What there is once for each row.
+    /// Numbers of each row: the negated logarithm of the sum, and minus delta.
     terms: [MemoryRef; 2],
     scores: Scores,
     /// The step after which the derivative counts.

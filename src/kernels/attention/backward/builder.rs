@@ -126,8 +126,8 @@ impl AttentionBackward {
     /// Traces a kernel. Sizes and tile are symbols ([`AttentionBackward::options`] binds them).
     ///
     /// # Errors
-    /// What the forward pass refuses, 8-bit inputs, turned queries, functions of scores without a derivative,
-    /// gradients of sinks or of a bias that there are not, or that of a bias of packed sequences.
+    /// All that the forward pass refuses, 8-bit inputs, turned queries, functions of scores without a
+    /// derivative, gradients of sinks or of a bias that there are not, or that of a bias of packed sequences.
     pub fn kernel(&self, kernel: BackwardKernel) -> Result<Kernel, Diagnostic> {
         let asked = Some(Location::from(self.caller));
         let traced = checks::check(self, kernel).and_then(|()| match kernel {

@@ -4,7 +4,9 @@ use smallvec::SmallVec;
 
 use super::super::program::{OperandPlace, Program, Step};
 use crate::codegen::isa::{Inst, Meaning, Unit};
-use crate::codegen::target::{CODE_LINE, CostKind, DeviceModel, DeviceParameter, InstructionCost};
+use crate::codegen::target::{
+    CODE_LINE, CostKind, DeviceModel, DeviceParameter, InstructionCost, VectorKind,
+};
 
 /// Vector registers from one on.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -41,6 +43,18 @@ pub(super) struct StepCost {
     pub clock_to: Option<OperandPlace>,
     /// Target of a branch.
     pub target: u32,
+}
+
+impl StepCost {
+    /// True of matrix instructions and of what stores: hardly any address or branch depends on them, so that
+    /// they are left out where only these are looked for.
+    pub(super) fn moves_no_address(&self) -> bool {
+        use VectorKind::{Atomic, Store};
+        match self.instruction.kind {
+            CostKind::Vector { kind, .. } => matches!(kind, Store | Atomic),
+            kind => matches!(kind, CostKind::Matrix { .. }),
+        }
+    }
 }
 
 /// Costs of all steps. `instruction` gives the decoded instruction of a step.

@@ -220,15 +220,11 @@ fn advance(
     lines: &mut SampledLines,
 ) -> bool {
     let Some(cost) = costs.get(wave.pc) else { return false };
-    if let CostKind::Matrix { .. } = cost.instruction.kind {
+    if cost.moves_no_address() {
         wave.pc += 1;
         return true;
     }
-    if let CostKind::Vector { kind, .. } = cost.instruction.kind {
-        if matches!(kind, VectorKind::Store | VectorKind::Atomic) {
-            wave.pc += 1;
-            return true;
-        }
+    if let CostKind::Vector { .. } = cost.instruction.kind {
         let SampledLines { found, first, again } = lines;
         let executions = &mut executions[wave.pc];
         if *executions == MOST_REPEATED {

@@ -17,7 +17,6 @@ use super::super::wave::{Progress, Wave};
 use super::WorkgroupSpread;
 use super::costs::StepCost;
 use super::unit::WaveTime;
-use crate::codegen::target::{CostKind, VectorKind};
 use crate::workers;
 
 /// The most workgroups whose work is found one by one.
@@ -117,7 +116,8 @@ impl UnevenWork {
         let [work, clk] = [mean(|point| point.0), mean(|point| point.1)];
         let spread: f64 = points.iter().map(|point| (point.0 - work).powi(2)).sum();
         let joint: f64 = points.iter().map(|point| (point.0 - work) * (point.1 - clk)).sum();
-        let slope = if spread > 0.0 { joint / spread } else { 0.0 };
+        // One that ran stands for all, which take as much longer as they have more work.
+        let slope = if spread > 0.0 { joint / spread } else { clk / work.max(1.0) };
         self.instructions.iter().map(|&own| (clk + slope * (own as f64 - work)).max(0.0)).collect()
     }
 }
@@ -176,16 +176,11 @@ fn walk(launch: &LaunchContext<'_>, costs: &[StepCost], workgroup: u64) -> Optio
     let mut count = 0;
     while wave.progress != Progress::Ended {
         wave.progress = Progress::Running;
-        let is_left_out = match costs.get(wave.pc)?.instruction.kind {
-            CostKind::Matrix { .. } => true,
-            CostKind::Vector { kind, .. } => matches!(kind, VectorKind::Store | VectorKind::Atomic),
-            _ => false,
-        };
         count += 1;
         if count > MOST_INSTRUCTIONS {
             return None;
         }
-        if is_left_out {
+        if costs.get(wave.pc)?.moves_no_address() {
             wave.pc += 1;
         } else {
             step(&mut wave, &mut context).ok()?;
@@ -227,8 +222,7 @@ mod tests {
         let waves = [wave(3, 50, 950), wave(0, 1000, 1300)];
         assert_eq!(work.clk(&waves), [300.0, 500.0, 700.0, 900.0]);
         assert_eq!(work.scale(&waves), 2.0);
-        // One that ran stands for all.
-        assert_eq!(work.clk(&waves[..1]), [900.0; 4]);
+        assert_eq!(work.clk(&waves[..1]), [225.0, 450.0, 675.0, 900.0]);
         // The first one finds no code.
         assert_eq!(work.examples(2, 1), [0, 3, 1]);
         let waves = [wave(0, 0, 750), wave(3, 800, 1700), wave(1, 1700, 2200)];
