@@ -59,6 +59,7 @@ pub fn compilation(job: &Job, executable: &Executable, times: &Times) -> Map<Str
         "limited_by": report.limited_by.to_string(),
         "seldom": report.seldom_instructions,
         "loops_of_masks": report.loops_of_masks,
+        "branches_of_masks": report.branches_of_masks,
         "schedule": schedule(report),
         "direct_loads": { "tiles": report.direct_loads, "why": report.direct_loads_why },
     });

@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 
 use super::expr::{Expr, ExprArena, ExprError, Symbol};
 use super::layout::{Dim, Layout, Mma, MmaType, UnitDims, UnitSize};
-use super::node::{Dims, Origin, ValueType};
+use super::node::{Dims, Origin, Trip, ValueType};
 use super::reasons::{MaskReason, Narrowness, UnsharedReason};
 
 /// The pass that left the kernel as it is: the passes after that one still have to run. On the kernel entity
@@ -46,8 +46,8 @@ pub struct DimGeometry {
     /// takes, and tiles from one iteration to the next. Without it iterations have the numbers of their
     /// tiles.
     pub step: Option<(Expr, u32)>,
-    /// The first iterations and the ends of loops over it that a pass has divided.
-    pub divided: SmallVec<[(Expr, Expr); 1]>,
+    /// What masks have made of the loops over it.
+    pub(crate) masks: LoopMasks,
     /// Elements per wave.
     pub wave: Option<u32>,
     /// Elements that a workgroup's lanes cover, if it has the whole dimension and they cover more than there
@@ -57,7 +57,21 @@ pub struct DimGeometry {
     pub origin: u32,
 }
 
+/// Limits of loops over a dimension that follow from masks: first numbers and ends.
+#[derive(Clone, Default, PartialEq, Eq, Debug)]
+pub(crate) struct LoopMasks {
+    /// Iterations of loops that a pass has divided.
+    pub(crate) divided: SmallVec<[(Expr, Expr); 1]>,
+    /// Tiles in which masks hide nothing ([`UnmaskedTiles`]).
+    pub(crate) unmasked: SmallVec<[(Expr, Expr); 1]>,
+}
+
 impl DimGeometry {
+    /// All numbers of iterations and tiles that the code of a kernel computes.
+    pub(crate) fn limits(&self) -> impl Iterator<Item = (Expr, Expr)> + '_ {
+        self.iterations.iter().chain(&self.masks.divided).chain(&self.masks.unmasked).copied()
+    }
+
     /// A dimension that nothing divides yet.
     pub(crate) fn new(symbol: Symbol, size: Expr, static_size: Option<u32>) -> DimGeometry {
         DimGeometry {
@@ -69,7 +83,7 @@ impl DimGeometry {
             tiling: None,
             iterations: None,
             step: None,
-            divided: SmallVec::new(),
+            masks: LoopMasks::default(),
             wave: None,
             covered: None,
             origin: u32::MAX,
@@ -177,17 +191,17 @@ impl Geometry {
 
     /// True if the code of a kernel computes with the numbers of its workgroup.
     pub(crate) fn counts_workgroups(&self) -> bool {
-        !self.places.is_empty() || self.chooses_iterations() || self.divides_loops()
+        !self.places.is_empty() || self.dims.values().any(|dim| dim.limits().next().is_some())
     }
 
     /// True if a pass has divided the iterations of some loop.
     pub(crate) fn divides_loops(&self) -> bool {
-        self.dims.values().any(|dim| !dim.divided.is_empty())
+        self.dims.values().any(|dim| !dim.masks.divided.is_empty())
     }
 
     /// How many loops there are instead of those whose iterations a pass has divided.
     pub(crate) fn divided_loops(&self) -> u32 {
-        self.dims.values().map(|dim| dim.divided.len() as u32).sum()
+        self.dims.values().map(|dim| dim.masks.divided.len() as u32).sum()
     }
 
     /// True if the author says which iterations some loop runs.
@@ -641,6 +655,17 @@ pub(crate) struct PaddedFactors(pub SmallVec<[u32; 4]>);
 #[derive(Component, Copy, Clone, PartialEq, Eq, Debug)]
 #[component(storage = "SparseSet")]
 pub(crate) struct UnitFactor(pub u32);
+
+/// On a selection in a loop: in these tiles it selects its first value for every element.
+#[derive(Component, Copy, Clone, PartialEq, Eq, Debug)]
+#[component(storage = "SparseSet")]
+pub(crate) struct UnmaskedTiles(pub Trip);
+
+/// On arithmetic of which only selections with [`UnmaskedTiles`] make use, as their conditions: it is done
+/// where they are made.
+#[derive(Component, Copy, Clone, PartialEq, Eq, Debug)]
+#[component(storage = "SparseSet")]
+pub(crate) struct OnDemand;
 
 /// On a cast to bf16: what rounds numbers keeps NaNs, too, because none of them has bits that are cut off, or
 /// ones down to these.

@@ -100,6 +100,7 @@ pub const PIPELINE: &[Pass] = pipeline! {
     "find_unit_factors" analysis::find_unit_factors::find_unit_factors, PRODUCTS;
     "find_plain_roundings" analysis::find_plain_roundings::find_plain_roundings, ANY;
     "assign_layouts" layout::assign_layouts::assign_layouts, ANY;
+    "find_seldom_masks" loops::masked_tiles::find_seldom_masks, PLACES;
     "find_in_place" analysis::find_in_place::find_in_place, ALIKE_MEMORIES;
     "carry_parts" loops::carry_parts::carry_parts, REDUCTIONS;
     "split_reductions" loops::split_reductions::split_reductions, REDUCTIONS;

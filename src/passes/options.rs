@@ -125,9 +125,9 @@ pub enum UnitFactors {
 /// What becomes of loops whose values are masked by their places, as the scores of causal attention are.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub enum MaskedTiles {
-    /// Tiles of which nothing is masked do without the mask, and tiles that are masked entirely are not
-    /// visited if they change nothing. Infinities and NaN that such tiles would multiply with zero are not
-    /// seen; all else is the same.
+    /// Tiles of which nothing is masked do without the mask: loops are divided or, if they have several
+    /// products, branch around it. Tiles that are masked entirely are not visited if they change nothing.
+    /// Infinities and NaN that such tiles would multiply with zero are not seen; all else is the same.
     #[default]
     Skip,
     /// Every tile is visited, with the mask.

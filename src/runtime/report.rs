@@ -63,8 +63,12 @@ pub struct Report {
     /// masks hide something, the one with most instructions.
     pub main_loop: Option<InstructionMix>,
     /// Instructions of the kernel that are left out most of the time, and are not in that mix: products with
-    /// factors that are one ([`UnitFactors`](crate::prelude::UnitFactors)).
+    /// factors that are one ([`UnitFactors`](crate::prelude::UnitFactors)), and masks in tiles of which they
+    /// hide nothing ([`MaskedTiles`](crate::prelude::MaskedTiles)).
     pub seldom_instructions: u32,
+    /// Branches around masks, in all copies of loops of several products: they are taken in tiles of which
+    /// masks hide nothing.
+    pub branches_of_masks: u32,
     /// Loops that there are instead of those that masks divide
     /// ([`MaskedTiles`](crate::prelude::MaskedTiles)).
     pub loops_of_masks: u32,

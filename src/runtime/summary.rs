@@ -81,14 +81,18 @@ impl Report {
         }
         if self.seldom_instructions > 0 {
             let count = self.seldom_instructions;
-            lines.push(("seldom", format!("{count} instructions, left out while their factors are one")));
-        }
-        if self.loops_of_masks > 0 {
-            let count = self.loops_of_masks;
             lines.push((
-                "masks",
-                format!("divide loops into {count}: tiles of which they hide nothing do without"),
+                "seldom",
+                format!("{count} instructions, left out where factors are one or masks hide nothing"),
             ));
+        }
+        let (parts, branches) = (self.loops_of_masks, self.branches_of_masks);
+        let without = "tiles of which they hide nothing do without";
+        if branches > 0 {
+            let noun = if branches == 1 { "branch" } else { "branches" };
+            lines.push(("masks", format!("stand under {branches} {noun}: {without}")));
+        } else if parts > 0 {
+            lines.push(("masks", format!("divide loops into {parts}: {without}")));
         }
         if self.stores.total() > 0 {
             let stores = self.stores.entries().map(|(bytes, count)| format!("{count} of {bytes} bytes"));

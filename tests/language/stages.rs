@@ -356,6 +356,10 @@ const PLANTED: &[Planted] = &[
         let loops = find(world, root, is_loop);
         change::<Trip>(world, &loops[..1], |trip| { trip.start = trip.end; true })
     } },
+    Planted { pass: "find_seldom_masks", what: "a mask shows what it hid", plant: |world, root| {
+        let comparisons = find(world, root, |op| matches!(op, Op::Compare(_)));
+        change::<Op>(world, &comparisons, |op| { *op = Op::Compare(Predicate::Gt); true })
+    } },
     Planted { pass: "narrow_broadcasts", what: "maxima are minima", plant: |world, root| {
         let maxima = find(world, root, |op| *op == Op::Binary(BinaryOp::Max));
         change::<Op>(world, &maxima, |op| { *op = Op::Binary(BinaryOp::Min); true })
@@ -652,7 +656,9 @@ fn planted_faults_are_named_after_their_pass() {
             "sort_rows" => (&sorted, &sorted_options, &sorted_meaning),
             "stage_values" => (&reversed, &reversed_options, &reversed_meaning),
             "scale_maxima" => (&softmax, &softmax_options, &softmax_meaning),
-            "divide_masked_loops" | "narrow_broadcasts" => (&causal, &causal_options, &causal_meaning),
+            "divide_masked_loops" | "find_seldom_masks" | "narrow_broadcasts" => {
+                (&causal, &causal_options, &causal_meaning)
+            }
             "carry_parts" => (&carried, &carried_options, &carried_meaning),
             "split_reductions" | "mask_folds" => (&sums, &sums_options, &sums_meaning),
             _ => (&kernel, &options, &meaning),

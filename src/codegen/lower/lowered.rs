@@ -68,6 +68,8 @@ pub(crate) struct LoopCode {
     pub masked: Vec<usize>,
     /// Blocks that are left out most of the time.
     pub seldom: Vec<BlockId>,
+    /// How many of them are masks.
+    pub mask_branches: u32,
     /// The first instructions of regions that are ordered by cost.
     pub interleaved: Vec<InstId>,
 }

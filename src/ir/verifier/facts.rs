@@ -6,13 +6,14 @@ use bevy_ecs::prelude::*;
 use crate::ir::access_flags::MemoryAccessFlags;
 use crate::ir::diagnostic::{Diagnostic, Location};
 use crate::ir::facts::{
-    Bounds, Expansion, Geometry, LdsBuffer, LogicalBody, PaddedFactors, RoundsPlainly, TransposingRead,
-    TurnedUnits, UnitFactor,
+    Bounds, Expansion, Geometry, LdsBuffer, LogicalBody, OnDemand, PaddedFactors, RoundsPlainly,
+    TransposingRead, TurnedUnits, UnitFactor, UnmaskedTiles,
 };
 use crate::ir::kernel::{DimTable, Locations};
 use crate::ir::layout::{Layout, Source};
 use crate::ir::mapping::Mapping;
 use crate::ir::node::*;
+use crate::ir::op::OpClass;
 use crate::ir::types::{AddressSpace, DType};
 use crate::ir::walk;
 
@@ -97,20 +98,36 @@ impl FactChecker<'_> {
                 self.fault(node, "factors that no product has");
             }
         }
+        self.arithmetic(node);
+        if let Some(Unrolled(per_trip)) = world.get::<Unrolled>(node)
+            && *per_trip > 1 << 16
+        {
+            self.fault(node, "a loop that is unrolled too often");
+        }
+    }
+
+    /// Checks what is known of arithmetic.
+    fn arithmetic(&mut self, node: Entity) {
+        let world = self.world;
         if let Some(&UnitFactor(at)) = world.get::<UnitFactor>(node)
             && (at > 1 || world.get::<Op>(node) != Some(&Op::Binary(BinaryOp::Mul)))
         {
             self.fault(node, "a factor that no product of numbers has");
         }
+        if world.get::<UnmaskedTiles>(node).is_some() && world.get::<Op>(node) != Some(&Op::Select) {
+            self.fault(node, "tiles without masks of something that is no selection");
+        }
+        if world.get::<OnDemand>(node).is_some()
+            && !world
+                .get::<Op>(node)
+                .is_some_and(|op| matches!(op, Op::SelfIndex(_)) || op.row().class == OpClass::ElementWise)
+        {
+            self.fault(node, "arithmetic on demand that is none");
+        }
         if world.get::<RoundsPlainly>(node).is_some()
             && world.get::<Op>(node) != Some(&Op::Convert(Conversion::Cast))
         {
             self.fault(node, "a rounding of something that is no cast");
-        }
-        if let Some(Unrolled(per_trip)) = world.get::<Unrolled>(node)
-            && *per_trip > 1 << 16
-        {
-            self.fault(node, "a loop that is unrolled too often");
         }
     }
 

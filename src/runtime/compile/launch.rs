@@ -123,7 +123,7 @@ impl Compilation<'_> {
         let counts = geometry.grid.iter().map(|&count| import(count)).collect::<Result<Vec<_>, _>>()?;
         let mut iterations = Vec::new();
         for dim in geometry.dims.values() {
-            for &(first, end) in dim.iterations.iter().chain(&dim.divided) {
+            for (first, end) in dim.limits() {
                 if !loop_iterations::iterations_fit(geometry, from, &[first, end]) {
                     iterations.push((dim.symbol, [import(first)?, import(end)?]));
                 }

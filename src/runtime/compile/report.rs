@@ -71,6 +71,7 @@ impl Compilation<'_> {
             reductions: reduction_trees(world, root, self.options.target().name)?,
             main_loop,
             seldom_instructions: seldom,
+            branches_of_masks: self.lowered.loops.mask_branches,
             loops_of_masks: self.fact::<Geometry>()?.divided_loops(),
             stores: StoreCounts::of(machine.body.insts.values()),
             schedule_requested: self.options.requested_schedule().name(),

@@ -2,7 +2,9 @@
 
 use groundswell::kernels::{Attention, AttentionTile};
 use groundswell::prelude::*;
+use groundswell::simulator::CheckOptions;
 use groundswell_testing::exact_case::of_numbers;
+use groundswell_testing::schedules::OF_PRODUCTS;
 
 /// Queries and keys.
 const LENGTH: usize = 256;
@@ -53,20 +55,54 @@ fn tiles_that_masks_hide_are_not_visited() {
     }
 }
 
-/// The report counts the loops, and its mix is that of the loop without masks.
+/// The report counts the branches, and its mix is that of the loop without masks.
 #[test]
-fn reports_say_that_loops_are_divided() {
+fn reports_say_that_masks_stand_under_branches() {
     let compiled = |attention: &Attention| {
         let options = attention.options(Target::GFX942).schedule(Schedule::None);
         attention.kernel().expect("a kernel").compile(&options).expect("compiles")
     };
     let [causal, plain] = [base().causal(), base()].map(|attention| compiled(&attention));
-    assert_eq!([&causal, &plain].map(|executable| executable.report().loops_of_masks), [2, 0]);
+    assert_eq!([&causal, &plain].map(|executable| executable.report().branches_of_masks), [1, 0]);
     let lines = causal.report().lines();
     let line = lines.iter().find(|line| line.0 == "masks").expect("a line");
-    assert_eq!(line.1, "divide loops into 2: tiles of which they hide nothing do without");
+    assert_eq!(line.1, "stand under 1 branch: tiles of which they hide nothing do without");
     let mixes = [&causal, &plain].map(|executable| executable.report().main_loop.expect("a loop"));
     assert_eq!(mixes[0].valu, mixes[1].valu);
+}
+
+/// The bits of a launch of one head of a form with masks, and how many branches are around them.
+fn bits(attention: &Attention, target: Target, schedule: &Schedule, masked: MaskedTiles) -> (Vec<u8>, u32) {
+    let kernel = attention.kernel().expect("a kernel");
+    let options = attention.options(target).schedule(schedule.clone()).masked_tiles(masked);
+    let executable = kernel.compile(&options).unwrap_or_else(|fault| panic!("{schedule:?}: {fault}"));
+    let device = Device::simulator(target);
+    let [queries, keys] = [[1, 1, 300, 64], [1, 1, 450, 64]];
+    let tensors = [(queries, 1), (keys, 2), (keys, 3), (queries, 4)]
+        .map(|(shape, seed)| Tensor::random(&shape, DType::Bf16, seed).expect("fits"));
+    let buffers = tensors.each_ref().map(|tensor| device.upload_tensor(tensor).expect("fits"));
+    let launch = buffers.iter().fold(device.launch(&executable), |launch, buffer| launch.buffer(buffer));
+    let findings = launch.check(&CheckOptions { seed: 7 }).expect("runs");
+    assert!(findings.is_clean(), "{schedule:?}: {findings}");
+    (buffers[3].read_bytes().expect("readable"), executable.report().branches_of_masks)
+}
+
+/// Lengths that tiles do not divide, and the schedules that overlap iterations.
+#[test]
+fn masks_under_branches_change_no_bits() {
+    let base = || Attention::new(1, 64).tile(AttentionTile::new(256, 32, 64)).sizes(1, 300, 450);
+    let forms = [base().causal(), base().window(100, 20), base().mask(|_, q, k| (k - 70).less_equal(q))];
+    for attention in &forms {
+        for target in [Target::GFX942, Target::GFX950] {
+            let (expected, none) = bits(attention, target, &Schedule::None, MaskedTiles::Visit);
+            assert_eq!(none, 0);
+            for schedule in OF_PRODUCTS {
+                let (bytes, branches) = bits(attention, target, &schedule, MaskedTiles::Skip);
+                assert!(bytes == expected, "{schedule:?} on {target}");
+                assert!(branches > 0, "{schedule:?} on {target}");
+            }
+        }
+    }
 }
 
 /// What stands in a tile that nobody visits is not multiplied with zero.

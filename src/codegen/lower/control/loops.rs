@@ -85,7 +85,7 @@ impl ControlLayer<'_> {
         }
         self.loops.push(open);
         let symbols = self.name_iteration();
-        self.plan_body(node)?;
+        self.prepare_body(node, axis)?;
         if !straight {
             self.renew_contents(&carried);
         }
@@ -148,7 +148,7 @@ impl ControlLayer<'_> {
         }
         self.loops.push(open);
         let planned = self.emitter.mark();
-        self.plan_body(node)?;
+        self.prepare_body(node, axis)?;
         self.emitter.put_uses_of_arguments_last(planned);
         self.renew_contents(&carried);
         self.place_arguments(node, &carried)?;
@@ -187,6 +187,16 @@ impl ControlLayer<'_> {
         self.loops.pop();
         self.leave(&scope);
         self.results.insert(node, results);
+        Ok(())
+    }
+
+    /// Computes, in front of a loop, addresses and the limits of the tiles in which masks of it hide nothing.
+    fn prepare_body(&mut self, node: Entity, axis: Dim) -> Result<(), Diagnostic> {
+        self.plan_body(node)?;
+        for &(first, end) in &self.kernel.geometry.dim(axis).masks.unmasked {
+            self.scalar(first)?;
+            self.scalar(end)?;
+        }
         Ok(())
     }
 

@@ -10,6 +10,7 @@ use crate::codegen::lower::values::places::ValuePlace;
 use crate::ir::constraint::GridSymbol;
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::expr::Symbol;
+use crate::ir::facts::DimGeometry;
 use crate::ir::node::{self, *};
 
 impl ControlLayer<'_> {
@@ -98,8 +99,8 @@ impl ControlLayer<'_> {
         let geometry = self.kernel.geometry;
         let names = |expr| self.arena.symbols(expr).contains(&GridSymbol::Workgroup(axis).symbol());
         let counted = || {
-            let mut limits = geometry.dims.values().flat_map(|dim| dim.iterations.iter().chain(&dim.divided));
-            limits.any(|&(first, end)| names(first) || names(end))
+            let mut limits = geometry.dims.values().flat_map(DimGeometry::limits);
+            limits.any(|(first, end)| names(first) || names(end))
         };
         if self.kernel.counts_workgroups && counted() {
             return true;

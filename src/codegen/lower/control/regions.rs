@@ -29,6 +29,20 @@ impl ControlLayer<'_> {
                 self.emitter.write_late_constants();
             }
             self.emitter.source = expanded.origin.0;
+            if self.kernel.has_seldom_masks {
+                if self.is_on_demand(node, *expanded.op) {
+                    rest = others;
+                    let here = self.emitter.mark().inst;
+                    self.emitter.note_node(node, here);
+                    continue;
+                }
+                let run = self.select_unless_unmasked(rest)?;
+                if run > 0 {
+                    rest = &rest[run..];
+                    continue;
+                }
+                self.demand_condition(&expanded)?;
+            }
             if may_skip {
                 let run = self.with_unit_factors(rest)?;
                 if run > 0 && self.multiply_unless_one(&rest[..run], priority)? {

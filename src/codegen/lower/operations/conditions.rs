@@ -138,9 +138,14 @@ impl OperationLayer<'_> {
         if dtype.bits() == 64 {
             return self.choose_pair(mask, yes, no);
         }
-        let (yes, no) = (self.vop3_source(yes), self.vop3_source(no));
         let out = self.emitter.vgpr(1);
-        self.emitter.op(Opcode::VCndmaskB32, &[out, no, yes, mask]);
+        self.select_into(out, mask, [yes, no]);
         out
+    }
+
+    /// The same of 32 bits, in a register.
+    pub(super) fn select_into(&mut self, out: Operand, mask: Operand, [yes, no]: [Scalar; 2]) {
+        let (yes, no) = (self.vop3_source(yes), self.vop3_source(no));
+        self.emitter.op(Opcode::VCndmaskB32, &[out, no, yes, mask]);
     }
 }

@@ -21,7 +21,7 @@ use crate::passes::loops::expand::Expansion;
 
 /// Lane masks that are there before the first of them chooses a number: gfx940 and later wait two
 /// instructions for one (LLVM GCNHazardRecognizer.cpp, `VALUWriteSGPRVALUReadWaitstates`).
-const MASKS_AHEAD: u32 = 4;
+pub(super) const MASKS_AHEAD: u32 = 4;
 
 /// An element-wise node whose elements are computed one by one.
 #[derive(Copy, Clone)]

@@ -8,6 +8,7 @@
 //! - `self_index`: places of elements and sizes of dimensions as values
 //! - `products`: matrix instructions; `lane_products`: products where there are none
 //! - `unit_factors`: products with factors that are one most of the time
+//! - `seldom_masks`: selections that hide nothing in most tiles
 //! - `accesses`: loads and stores of global memory and LDS, and loads from the one straight into the other
 //! - `atomic`: updates in one step; `exchange`: those that are loops of exchanges
 //! - `memory_instructions`: the instructions of all these
@@ -26,6 +27,7 @@ mod products;
 mod rearrange;
 mod reduce;
 mod scan;
+mod seldom_masks;
 mod self_index;
 mod synchronization;
 mod unit_factors;

@@ -91,8 +91,8 @@ impl OperationLayer<'_> {
     }
 
     /// The registers of a value that nothing but `node` uses, and that are written anew whenever this point
-    /// is reached: its product may take their place.
-    fn replaceable(&mut self, node: Entity, value: Entity) -> Result<Option<Operand>, Diagnostic> {
+    /// is reached: what replaces it may take their place.
+    pub(super) fn replaceable(&mut self, node: Entity, value: Entity) -> Result<Option<Operand>, Diagnostic> {
         let logical = Expansion::at(self.kernel.world, node).logical;
         let ValuePlace::Registers(registers) = *self.place(value)? else { return Ok(None) };
         let width = self.elements(logical);

@@ -26,6 +26,8 @@ pub(crate) struct ExpandedKernel<'a> {
     pub(crate) multiplies: bool,
     /// The kernel computes with the numbers of its workgroup.
     pub(crate) counts_workgroups: bool,
+    /// Masks of some loop hide nothing in most of its tiles.
+    pub(crate) has_seldom_masks: bool,
 }
 
 impl<'a> ExpandedKernel<'a> {
@@ -39,15 +41,17 @@ impl<'a> ExpandedKernel<'a> {
         root: Entity,
         entities: usize,
     ) -> Result<ExpandedKernel<'a>, Diagnostic> {
+        let geometry: &Geometry = nodes::fact(world, root, "a kernel without geometry")?;
         Ok(ExpandedKernel {
             world,
             nodes,
             seen: Vec::with_capacity(entities),
-            geometry: nodes::fact(world, root, "a kernel without geometry")?,
+            geometry,
             locations: nodes::fact(world, root, "a kernel without locations")?,
             lds_bytes: world.get::<LdsBytes>(root).map_or(0, |bytes| bytes.0),
             multiplies: false,
             counts_workgroups: false,
+            has_seldom_masks: geometry.dims.values().any(|dim| !dim.masks.unmasked.is_empty()),
         })
     }
 }

@@ -66,6 +66,8 @@ pub(crate) struct ValuePlaces {
     /// Values that have been brought together, and where their registers stand in `scattered`, which is valid
     /// where the copies are not.
     pub(super) settled: Vec<(Entity, u32)>,
+    /// Values that have been computed where a condition needs them, and are valid there.
+    pub(crate) demanded: Vec<Entity>,
     /// What is known of the contents of virtual registers, by number.
     pub(super) contents: Vec<Contents>,
     /// Instructions that finish a loaded value, emitted before its first use, by entity index.
@@ -81,6 +83,13 @@ impl ValuePlaces {
             of_nodes: vec![NodeValue::default(); entities],
             contents: Vec::with_capacity(entities),
             ..ValuePlaces::default()
+        }
+    }
+
+    /// Forgets the places of values that were computed on demand since there were `first` of them.
+    pub(crate) fn forget_demanded(&mut self, first: usize) {
+        for node in self.demanded.drain(first..) {
+            self.of_nodes[node.index_u32() as usize].place = None;
         }
     }
 }

@@ -67,8 +67,9 @@ fn print_dim(place: Printed<'_>, dim: &DimGeometry, out: &mut String) {
         }
     }
     let chosen = dim.iterations.iter().map(|limits| ("iterations", limits));
-    let divided = dim.divided.iter().map(|limits| ("divided", limits));
-    for (word, &(first, end)) in chosen.chain(divided) {
+    let divided = dim.masks.divided.iter().map(|limits| ("divided", limits));
+    let unmasked = dim.masks.unmasked.iter().map(|limits| ("unmasked", limits));
+    for (word, &(first, end)) in chosen.chain(divided).chain(unmasked) {
         put!(out, ", {word} (");
         place.expr(first, out);
         out.push_str(") (");
@@ -201,7 +202,10 @@ impl Parser<'_> {
                 entry.iterations = Some(self.iteration_limits(at)?);
             } else if self.cursor.take_word("divided") {
                 let limits = self.iteration_limits(at)?;
-                entry.divided.push(limits);
+                entry.masks.divided.push(limits);
+            } else if self.cursor.take_word("unmasked") {
+                let limits = self.iteration_limits(at)?;
+                entry.masks.unmasked.push(limits);
             } else if let Some(step) = self.labelled("step")? {
                 let first = self.bracketed()?;
                 let &[first] = first.as_slice() else {
@@ -213,9 +217,9 @@ impl Parser<'_> {
             } else if let Some(at) = self.labelled("at")? {
                 entry.origin = at;
             } else {
-                return Err(self
-                    .cursor
-                    .expected("`axis`, `wave`, `tile`, `iterations`, `divided`, `step` or `covered`"));
+                return Err(self.cursor.expected(
+                    "`axis`, `wave`, `tile`, `iterations`, `divided`, `unmasked`, `step` or `covered`",
+                ));
             }
         }
         self.cursor.expect(")")?;

@@ -4,24 +4,43 @@ use smallvec::SmallVec;
 
 use super::{Attach, Parsed, Parser, Printed, attach, put};
 use crate::ir::expr::Symbol;
-use crate::ir::facts::{EnteredWithLoads, ScheduledLoops, Staggered};
+use crate::ir::facts::{EnteredWithLoads, ScheduledLoops, Staggered, UnmaskedTiles};
 use crate::ir::node::{Drain, Pipelined, Trip, Unrolled};
 use crate::ir::text::lex::Token;
 
 /// `0 .. ceildiv(K, 32)`, in tiles.
-pub(super) fn print_trip(place: Printed<'_>, out: &mut String) -> Option<()> {
-    let &Trip { start, end } = place.get::<Trip>()?;
+fn print_range(Trip { start, end }: Trip, place: Printed<'_>, out: &mut String) {
     place.expr(start, out);
     out.push_str(" .. ");
     place.expr(end, out);
+}
+
+fn read_range(parser: &mut Parser<'_>) -> Parsed<Trip> {
+    let start = parser.expression()?;
+    parser.cursor.expect(".")?;
+    parser.cursor.expect(".")?;
+    Ok(Trip { start, end: parser.expression()? })
+}
+
+pub(super) fn print_trip(place: Printed<'_>, out: &mut String) -> Option<()> {
+    let &trip = place.get::<Trip>()?;
+    print_range(trip, place, out);
     Some(())
 }
 
 pub(super) fn read_trip(parser: &mut Parser<'_>) -> Parsed<Attach> {
-    let start = parser.expression()?;
-    parser.cursor.expect(".")?;
-    parser.cursor.expect(".")?;
-    attach(Trip { start, end: parser.expression()? })
+    attach(read_range(parser)?)
+}
+
+/// The tiles in which a selection hides nothing.
+pub(super) fn print_unmasked(place: Printed<'_>, out: &mut String) -> Option<()> {
+    let &UnmaskedTiles(tiles) = place.get::<UnmaskedTiles>()?;
+    print_range(tiles, place, out);
+    Some(())
+}
+
+pub(super) fn read_unmasked(parser: &mut Parser<'_>) -> Parsed<Attach> {
+    attach(UnmaskedTiles(read_range(parser)?))
 }
 
 pub(super) fn print_unrolled(place: Printed<'_>, out: &mut String) -> Option<()> {

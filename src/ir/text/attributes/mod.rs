@@ -154,6 +154,14 @@ const ROWS: &[AttributeRow] = &[
         same::<UnitFactor>,
     ),
     row(
+        "unmasked",
+        AttributePosition::After,
+        loops::print_unmasked,
+        loops::read_unmasked,
+        same::<UnmaskedTiles>,
+    ),
+    row("on_demand", AttributePosition::After, flag::<OnDemand>, |_| attach(OnDemand), same::<OnDemand>),
+    row(
         "rounds_plainly",
         AttributePosition::After,
         flag::<RoundsPlainly>,

@@ -1,6 +1,9 @@
-//! Loops whose values are masked by places, as the scores of causal attention are: they are divided into one
-//! over the tiles of which nothing is masked, which does without the mask, and others over the tiles of which
-//! something is; tiles that are masked entirely and change nothing are not visited.
+//! Loops whose values are masked by places, as the scores of causal attention are: tiles that are masked
+//! entirely and change nothing are not visited, and tiles of which nothing is masked do without the mask.
+//!
+//! Loops of one product or none are divided for that: into one over the tiles without masks, and others over
+//! those of which something is masked. Loops of several products stay whole, because each of their pipelines
+//! fills and empties in the time of several tiles; there the mask stands under a branch (`seldom_masks`).
 //!
 //! A mask is `select(condition, value, other)` whose condition compares places: along the dimension of the
 //! loop, and along those that workgroups divide. Which tiles it leaves alone, and in which it holds nowhere,
@@ -9,12 +12,14 @@
 //!
 //! - `tile_spans`: the tiles in which a condition holds everywhere, and those in which it holds somewhere
 //! - `idle_tiles`: whether a loop hands on what it carries where a condition holds nowhere
+//! - `seldom_masks`: the tiles in which lowering leaves the masks of a loop out
 //!
 //! A product of factors that are all zero counts as zero there: what a tile that is not visited has of
 //! infinities and NaN is not seen (docs/numerics.md). Compilations that ask for it
 //! ([`MaskedTiles::Visit`](crate::passes::options::MaskedTiles)) keep their loops as they are.
 
 mod idle_tiles;
+mod seldom_masks;
 mod tile_spans;
 
 use bevy_ecs::prelude::*;
@@ -34,6 +39,7 @@ use crate::passes::facts::{Expressions, Geometry, MaskedPart, Remainder, Setting
 use crate::passes::kernel_editor::KernelEditor;
 use crate::passes::options::MaskedTiles;
 use idle_tiles::LoopIteration;
+pub(crate) use seldom_masks::find_seldom_masks;
 use tile_spans::{SpanFinder, TileSpan};
 
 /// The pass itself; see the module. It copies loops that it looks at again, so it takes the whole world.
@@ -92,7 +98,7 @@ fn divide(pieces: &mut LoopPieces<'_>, node: Entity) -> Result<SmallVec<[Entity;
         }
     }
     let divided = runs.iter().map(|&(_, Trip { start, end })| (start, end));
-    pieces.editor.kernel_mut::<Geometry>()?.dims[axis].divided.extend(divided);
+    pieces.editor.kernel_mut::<Geometry>()?.dims[axis].masks.divided.extend(divided);
     Ok(parts.into_iter().skip(1).map(|(copy, _)| copy).collect())
 }
 
@@ -132,6 +138,7 @@ fn find(
     let read = |node: Entity| editor.node(node);
     let iteration =
         LoopIteration::new(&read, editor.get::<Yields>(node), &editor.node(node)?.operands.0, &body);
+    let stays_whole = multiplies_repeatedly(editor, &body)?;
     let mut visible = TileSpan::default();
     let mut plain = TileSpan::default();
     let mut masks = SmallVec::new();
@@ -143,7 +150,7 @@ fn find(
         let mut finder =
             SpanFinder { read: &read, geometry, arena: &mut *arena, axis, tile: i64::from(tile) };
         let Some(spans) = finder.condition(condition)? else { continue };
-        if let Some(everywhere) = spans.everywhere {
+        if let Some(everywhere) = spans.everywhere.filter(|_| !stays_whole) {
             plain = plain.within(arena, everywhere).map_err(|e| bug(&e))?;
             masks.push(mask);
         }
@@ -156,6 +163,15 @@ fn find(
     }
     let trips = trips(arena, geometry, axis, (visible, plain)).map_err(|e| bug(&e))?;
     Ok(trips.map(|trips| MaskedLoop { masks, trips }))
+}
+
+/// True for the body of a loop of several products: schedules overlap what stands between them.
+fn multiplies_repeatedly(editor: &KernelEditor<'_>, body: &[Entity]) -> Result<bool, Diagnostic> {
+    let mut products = 0;
+    for &node in body {
+        products += u32::from(editor.op(node)?.is_product());
+    }
+    Ok(products > 1)
 }
 
 /// The trips of the parts of a loop; nothing for a loop of one tile.

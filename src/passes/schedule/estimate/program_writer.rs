@@ -91,7 +91,8 @@ impl TripProgram {
                     skips = goes_first && control == TripControl::SkipUnitFactors;
                     writer.emit(UnitWork::Control(control));
                 }
-                TripStep::Node(node) if skips && view.is_seldom(found.nodes[node].expansion.logical) => {}
+                TripStep::Node(node)
+                    if skips && view.seldom(found.nodes[node].expansion.logical).is_some() => {}
                 TripStep::Node(node) => {
                     skips = false;
                     writer.node(node);

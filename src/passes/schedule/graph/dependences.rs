@@ -305,6 +305,9 @@ pub(crate) fn class_of(view: SchedulerView, node: &ExpandedNodeItem) -> Class {
         (OpUnit::Memory, MemoryEffect::Writes | MemoryEffect::Updates) => Class::WriteGlobal,
         (OpUnit::Memory, MemoryEffect::Copies) => Class::GlobalToShared,
         (OpUnit::Matrix, _) => Class::Mma,
+        (OpUnit::Vector, _) if node.expansion.is_some_and(|own| view.is_on_demand(own.logical)) => {
+            Class::Free
+        }
         (OpUnit::Vector, _) => Class::Valu,
         // No operation occupies the memory unit without an effect on memory.
         (OpUnit::None, _) | (OpUnit::Memory, MemoryEffect::None | MemoryEffect::Fence) => Class::Free,
@@ -374,7 +377,9 @@ impl<'a> Finder<'a> {
                 elements = (expansion.logical, view.elements(expansion.logical));
             }
             let bytes = node.ty.dtype.map_or(0, |dtype| dtype.bytes());
-            let registers = (elements.1 * bytes).div_ceil(4);
+            // Values on demand stay for no time.
+            let is_kept = !view.is_on_demand(expansion.logical);
+            let registers = if is_kept { (elements.1 * bytes).div_ceil(4) } else { 0 };
             self.body.push(BodyNode { op, expansion, registers });
             for &operand in operands {
                 if let Some(from) = self.number.get(operand) {

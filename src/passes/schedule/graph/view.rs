@@ -9,9 +9,11 @@ use super::lds_use::LdsUse;
 use crate::ir::kernel::DimTable;
 use crate::ir::layout::{Dim, Layout, Source};
 use crate::ir::mapping::Mapping;
-use crate::ir::node::{Body, Op, Placement, Trip};
+use crate::ir::node::{Body, Control, Op, Placement, Trip};
 use crate::ir::nodes::{self, Bug, ExpandedNode, ExpandedNodeItem, ExpandedNodes};
-use crate::passes::facts::{Expressions, Geometry, LdsBuffer, MaskedPart, Settings, UnitFactor};
+use crate::passes::facts::{
+    Expressions, Geometry, LdsBuffer, MaskedPart, OnDemand, Settings, UnitFactor, UnmaskedTiles,
+};
 use crate::passes::lds::lds_lifetimes::{Grain, LdsLifetimes, LdsProgram};
 use crate::passes::loops::expand::Expansion;
 use crate::passes::options::Options;
@@ -66,6 +68,25 @@ pub struct SchedulerView<'w> {
     pub(crate) lds_bytes: Option<u64>,
     /// Where what LDS holds is kept.
     lds_use: Option<&'w OnceCell<LdsUse>>,
+}
+
+/// Why an operation is left out most of the time.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Seldom {
+    /// A product with a factor that is one: where schedules ask for the branch.
+    UnitFactor,
+    /// A mask that hides nothing.
+    Mask,
+}
+
+impl Seldom {
+    /// What a schedule puts in front of such operations.
+    pub(crate) fn control(self) -> Option<Control> {
+        match self {
+            Seldom::UnitFactor => Some(Control::SkipUnitFactors),
+            Seldom::Mask => None,
+        }
+    }
 }
 
 impl<'w> SchedulerView<'w> {
@@ -132,9 +153,17 @@ impl<'w> SchedulerView<'w> {
         self.ops.get_inner(node).copied().map_err(|_| Bug::new("a schedule lost a node"))
     }
 
-    /// True if a logical node is left out most of the time, by a branch.
-    pub(crate) fn is_seldom(self, logical: Entity) -> bool {
-        self.world.get::<UnitFactor>(logical).is_some()
+    /// Why a logical node is left out most of the time, by a branch, if it is.
+    pub(crate) fn seldom(self, logical: Entity) -> Option<Seldom> {
+        if self.world.get::<UnitFactor>(logical).is_some() {
+            return Some(Seldom::UnitFactor);
+        }
+        self.world.get::<UnmaskedTiles>(logical).is_some().then_some(Seldom::Mask)
+    }
+
+    /// True if a logical node is computed where a condition needs it, which takes no time most of the time.
+    pub(crate) fn is_on_demand(self, logical: Entity) -> bool {
+        self.world.get::<OnDemand>(logical).is_some()
     }
 
     /// True if a node of the kernel, wherever it stands, does such a thing.

@@ -120,9 +120,6 @@ fn classify(view: SchedulerView, node: Entity, found: &LoopGraph) -> Result<Clus
         return Err(NotClustered::Waves(waves));
     }
     let looped = view.node(node)?.piece(node).logical;
-    if view.is_masked_part(looped) {
-        return Err(NotClustered::Masked);
-    }
     if found.body().any(|node| found.is_fence(node)) {
         return Err(NotClustered::Others("barriers or controls"));
     }

@@ -2,6 +2,7 @@
 
 use super::super::products::lists::TileNodes;
 use super::super::products::tags::NodeTags;
+use super::places::OperationPart;
 use super::shares::VectorShare;
 use super::{ClusterTile, Clusters};
 use crate::ir::diagnostic::Diagnostic;
@@ -130,8 +131,15 @@ impl Lists<'_> {
         let writes: Vec<Nodes> = writes.map(own).collect();
         let seldom =
             self.clusters.seldom.iter().zip(&self.seldom).filter(|(placed, _)| at(placed.cluster as i32));
-        let skip = Directive::Control(Control::SkipUnitFactors);
-        let seldom: Vec<(Directive, Nodes)> = seldom.map(|(_, nodes)| (skip, own(nodes))).collect();
+        let skip = |part| match part {
+            OperationPart::Seldom(why) => why.control().map(Directive::Control),
+            OperationPart::Product(_)
+            | OperationPart::Vector
+            | OperationPart::Moved
+            | OperationPart::Free => None,
+        };
+        let seldom: Vec<(Vec<Directive>, Nodes)> =
+            seldom.map(|(placed, nodes)| (Vec::from_iter(skip(placed.part)), own(nodes))).collect();
         let [yielding, urgent] = [0, 1].map(|level| Directive::Control(Control::SetWavePriority(level)));
         let fixed = Directive::Control(Control::SchedulingBarrier);
         let waits: Vec<Directive> = self

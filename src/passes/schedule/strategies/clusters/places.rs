@@ -14,7 +14,7 @@ use crate::passes::schedule::graph::dependence_graph::{Dependence, Edge, NodeId}
 use crate::passes::schedule::graph::dependences::LoopGraph;
 use crate::passes::schedule::graph::numbers::EntityNumbers;
 use crate::passes::schedule::graph::resources::Class;
-use crate::passes::schedule::graph::view::SchedulerView;
+use crate::passes::schedule::graph::view::{SchedulerView, Seldom};
 
 /// The number of a logical operation of a loop, in program order.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -29,7 +29,7 @@ pub(super) enum OperationPart {
     /// Vector arithmetic.
     Vector,
     /// Vector arithmetic that is left out most of the time.
-    Seldom,
+    Seldom(Seldom),
     /// Accesses of LDS and memory, which `tiles` places.
     Moved,
     /// Nothing: it takes no time.
@@ -114,8 +114,9 @@ impl OperationPlaces {
                     products += 1;
                     OperationPart::Product(products - 1)
                 }
-                Class::Valu | Class::Shuffle if view.is_seldom(own) => OperationPart::Seldom,
-                Class::Valu | Class::Shuffle => OperationPart::Vector,
+                Class::Valu | Class::Shuffle => {
+                    view.seldom(own).map_or(OperationPart::Vector, OperationPart::Seldom)
+                }
                 Class::Free => OperationPart::Free,
                 Class::ReadGlobal
                 | Class::WriteGlobal
@@ -161,7 +162,7 @@ impl OperationPlaces {
                 own + cluster.saturating_sub(own).next_multiple_of(self.per_trip)
             }
             OperationPart::Vector => cluster | 1,
-            OperationPart::Seldom => cluster.next_multiple_of(2),
+            OperationPart::Seldom(_) => cluster.next_multiple_of(2),
             OperationPart::Moved | OperationPart::Free => cluster,
         }
     }
@@ -173,7 +174,7 @@ impl OperationPlaces {
             (OperationPart::Vector, OperationPart::Vector)
             | (OperationPart::Free | OperationPart::Moved, _)
             | (_, OperationPart::Free | OperationPart::Moved) => 0,
-            (OperationPart::Product(_) | OperationPart::Vector | OperationPart::Seldom, _) => 1,
+            (OperationPart::Product(_) | OperationPart::Vector | OperationPart::Seldom(_), _) => 1,
         }
     }
 
@@ -213,7 +214,7 @@ impl OperationPlaces {
     /// Puts what is left out most of the time right in front of the first product that needs it.
     fn seldom_before_users(&mut self, found: &LoopGraph) {
         for id in self.operations.keys() {
-            if self.operations[id].part == OperationPart::Seldom {
+            if let OperationPart::Seldom(_) = self.operations[id].part {
                 let users = self.values(found).filter(|&(from, _, distance)| from == id && distance == 0);
                 let first = users.map(|(_, to, _)| self.operations[to].cluster).min();
                 self.operations[id].cluster = first.map_or(self.operations[id].cluster, |first| first - 1);
@@ -272,7 +273,8 @@ impl OperationPlaces {
 
     /// What is left out most of the time.
     pub(super) fn seldom(&self) -> Vec<ClusteredOperation> {
-        self.operations.values().copied().filter(|own| own.part == OperationPart::Seldom).collect()
+        let is_seldom = |own: &ClusteredOperation| matches!(own.part, OperationPart::Seldom(_));
+        self.operations.values().copied().filter(is_seldom).collect()
     }
 
     /// Trips that an iteration takes part in.
@@ -293,7 +295,7 @@ impl OperationPlaces {
             let cluster = match user.part {
                 OperationPart::Product(_) | OperationPart::Vector => user.cluster,
                 OperationPart::Free => self.first_use(found, edge.to)?,
-                OperationPart::Seldom | OperationPart::Moved => return None,
+                OperationPart::Seldom(_) | OperationPart::Moved => return None,
             };
             first = Some(first.map_or(cluster, |known| known.min(cluster)));
         }

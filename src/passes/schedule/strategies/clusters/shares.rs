@@ -227,7 +227,7 @@ impl<'a> VectorSegment<'a> {
                 let user = self.places.operations[to];
                 let cluster = user.cluster + distance * self.places.per_trip;
                 let is_late = match user.part {
-                    OperationPart::Product(_) | OperationPart::Seldom => cluster > self.first + 2,
+                    OperationPart::Product(_) | OperationPart::Seldom(_) => cluster > self.first + 2,
                     OperationPart::Vector => cluster >= self.first + 2 || self.operations.contains(&to),
                     OperationPart::Moved | OperationPart::Free => {
                         !self.places.is_for_product(to) || cluster > self.first + 2

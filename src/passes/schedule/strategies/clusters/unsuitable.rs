@@ -18,9 +18,6 @@ pub(super) enum NotClustered {
     /// There are not several products with arithmetic between them.
     #[error("the loop has no {0}: clusters are for chains of products with arithmetic between them")]
     NoChain(&'static str),
-    /// A few tiles with masks, in which vector arithmetic takes longer than matrix instructions.
-    #[error("masks hide something in its few tiles: clusters are for loops in which products take longest")]
-    Masked,
     /// Something that has no place in a cluster.
     #[error("the loop holds {0}")]
     Others(&'static str),

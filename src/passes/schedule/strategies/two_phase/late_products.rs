@@ -63,7 +63,9 @@ pub(super) fn of(
     for node in found.body() {
         match costs.cost(node)? {
             (Class::Mma, Some(cost)) => products += u64::from(cost.busy),
-            (Class::Valu | Class::Shuffle, _) if !view.is_seldom(found.nodes[node].expansion.logical) => {
+            (Class::Valu | Class::Shuffle, _)
+                if view.seldom(found.nodes[node].expansion.logical).is_none() =>
+            {
                 arithmetic += costs.vector_clk(node)?;
             }
             _ => {}

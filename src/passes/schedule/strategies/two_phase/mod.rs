@@ -47,7 +47,7 @@ use crate::passes::schedule::apply::copies::LdsRoom;
 use crate::passes::schedule::apply::written::WrittenSchedule;
 use crate::passes::schedule::graph::dependences::LoopGraph;
 use crate::passes::schedule::graph::resources::Class;
-use crate::passes::schedule::graph::view::SchedulerView;
+use crate::passes::schedule::graph::view::{SchedulerView, Seldom};
 
 /// Writes down the schedule of a loop in two phases, or says why the loop is not suited to that.
 ///
@@ -74,8 +74,8 @@ struct PlacedOperation {
     logical: Entity,
     /// Half trips from the beginning of the pipeline.
     half: u32,
-    /// It is left out most of the time, because its factors are one.
-    is_seldom: bool,
+    /// Why it is left out most of the time, if it is.
+    seldom: Option<Seldom>,
 }
 
 /// A loop in two phases.
@@ -163,7 +163,7 @@ fn classify(view: SchedulerView, node: Entity, found: &LoopGraph) -> Result<TwoP
     let placed = |id: OperationId| {
         let own = &halves.operations[id];
         let half = u32::try_from(own.half - earliest).unwrap_or(0);
-        PlacedOperation { logical: own.logical, half, is_seldom: view.is_seldom(own.logical) }
+        PlacedOperation { logical: own.logical, half, seldom: view.seldom(own.logical) }
     };
     // Iterations of the pipeline before its first trip, and two unrolled trips.
     let enough = last as u32 / 2 + 2 * copies;

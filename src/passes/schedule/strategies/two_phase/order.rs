@@ -11,6 +11,7 @@ use crate::ir::node::Control;
 use crate::ir::schedule::{
     Cluster, Directive, Interleave, Nodes, PipelineStage, ScheduleTracer, WaveSchedule,
 };
+use crate::passes::schedule::graph::view::Seldom;
 
 /// The schedule of a loop in two phases, whose nodes have these tags.
 ///
@@ -149,10 +150,10 @@ impl Steady<'_> {
         let loads: Vec<Nodes> = self.tiles.iter().map(|nodes| self.own(nodes.load)).collect();
         let with_nodes = phases.tiles.reads.iter().zip(self.reads).filter(|(read, _)| !read.is_factor());
         let reads: Vec<Nodes> = with_nodes.map(|(_, &nodes)| self.own(nodes)).collect();
-        let skip = Directive::Control(Control::SkipUnitFactors);
+        let skip = |own: &PlacedOperation| own.seldom.and_then(Seldom::control).map(Directive::Control);
         let others = others.iter().zip(&phases.others);
-        let others = others.map(|(&nodes, own)| (own.is_seldom.then_some(skip), self.own(nodes)));
-        let others: Vec<_> = others.map(|(skip, nodes)| (Vec::from_iter(skip), nodes)).collect();
+        let others: Vec<_> =
+            others.map(|(&nodes, own)| (Vec::from_iter(skip(own)), self.own(nodes))).collect();
         s.cluster((self.writes(Phase::Others), loads, fixed, reads, others, fixed))
     }
 
