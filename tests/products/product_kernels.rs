@@ -546,7 +546,8 @@ fn products_of_bytes_with_both_scales_equal_a_loop() {
 }
 
 /// The first product goes to the second one in the lanes that it is in: no write to LDS but those of B and C.
-/// No form has vector arithmetic or a bank conflict in its loop, whatever the dtype of its output.
+/// No form has arithmetic or a bank conflict in its loop, whatever the dtype of its output; in some, elements
+/// change their registers.
 #[test]
 fn loops_of_all_forms_have_matrix_and_scalar_instructions_alone() {
     let tiles: [([i64; 3], [u32; 2], Schedule, &str); 3] = [
@@ -566,7 +567,10 @@ fn loops_of_all_forms_have_matrix_and_scalar_instructions_alone() {
                 let executable = executable.unwrap_or_else(|e| panic!("{form:?} {tile:?}: {e}"));
                 let report = executable.report();
                 let mix = report.main_loop.as_ref().expect("it has a loop");
-                assert_eq!(mix.valu, 0, "{form:?} {tile:?} {output}: {mix:?}");
+                // A lane brings 16 bytes of two rows of the larger A, and exchanges their elements for half
+                // as many writes: 8 registers of each of 2 loads.
+                let exchanges = matches!(form, Form::AtB | Form::AtBt) && tile[0] == 256;
+                assert_eq!(mix.valu, if exchanges { 16 } else { 0 }, "{form:?} {tile:?} {output}: {mix:?}");
                 assert_eq!(report.schedule_applied, *name, "{form:?} {tile:?}");
                 let conflicts = report.lds_accesses.iter().filter(|access| access.conflict_degree > 1);
                 assert_eq!(conflicts.count(), 0, "{form:?} {tile:?} {output}");

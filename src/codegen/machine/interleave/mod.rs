@@ -53,8 +53,10 @@ pub fn interleave(body: &mut MachineBody, marked: &[InstId], (arch, device): (Ar
             marked if !marked.is_empty() => Regions::Marked(marked),
             _ => continue,
         };
-        for block in iter_entity_range(blocks) {
-            let interleaver = interleaver.get_or_insert_default();
+        let has_chosen = |block: &BlockId| chosen.are_in(body.blocks[*block].start..body.blocks[*block].end);
+        let blocks: SmallVec<[BlockId; 4]> = iter_entity_range(blocks).filter(has_chosen).collect();
+        for block in blocks {
+            let interleaver = interleaver.get_or_insert_with(|| Interleaver::of(body));
             interleaver.interleave_block(body, block, chosen, (arch, device));
         }
     }
@@ -74,6 +76,14 @@ impl Regions<'_> {
         match self {
             Regions::All => IssueTies::LongestWay,
             Regions::Marked(_) => IssueTies::BusiestUnit,
+        }
+    }
+
+    /// True if some are among the instructions of a block.
+    fn are_in(self, block: Range<InstId>) -> bool {
+        match self {
+            Regions::All => true,
+            Regions::Marked(marked) => marked.iter().any(|first| block.contains(first)),
         }
     }
 
@@ -103,6 +113,13 @@ struct Interleaver {
 }
 
 impl Interleaver {
+    /// For a body, whose instructions may change places.
+    fn of(body: &MachineBody) -> Interleaver {
+        let mut interleaver = Interleaver::default();
+        interleaver.registers.begin(body);
+        interleaver
+    }
+
     fn interleave_block(
         &mut self,
         body: &mut MachineBody,
@@ -120,7 +137,6 @@ impl Interleaver {
         }));
         let tail = tail(body, block);
         self.dependences.begin(body, own.start..own.end, tail);
-        self.registers.begin(body);
         self.written.clear();
         let [before, after] = self.pass_regions(body, chosen, own.start..tail, own.end);
         if pays(before, after) {
