@@ -18,7 +18,7 @@ impl ControlLayer<'_> {
     ) -> Result<SmallVec<[ValuePlace; 4]>, Diagnostic> {
         let mut carried = SmallVec::with_capacity(inits.len());
         for &init in inits {
-            self.settle(init)?;
+            self.settle_demanded(init)?;
             let place = *self.place(init)?;
             if let ValuePlace::Registers(registers) = place
                 && self.emitter.file(registers) == RegisterFile::Vgpr
@@ -43,7 +43,7 @@ impl ControlLayer<'_> {
         inits
             .iter()
             .map(|&init| {
-                self.settle(init)?;
+                self.settle_demanded(init)?;
                 self.place(init).copied()
             })
             .collect()
@@ -68,7 +68,7 @@ impl ControlLayer<'_> {
         yields
             .iter()
             .map(|&value| {
-                self.settle(value)?;
+                self.settle_demanded(value)?;
                 let place = *self.place(value)?;
                 // The results of the loop have the same contents, and their uses count instead.
                 if let ValuePlace::Registers(registers) = place

@@ -16,7 +16,7 @@ impl ControlLayer<'_> {
         let world = self.kernel.world;
         let yields = world.get::<Yields>(node).map(|y| &y.0[..]).unwrap_or_default();
         for &value in yields {
-            self.settle(value)?;
+            self.settle_demanded(value)?;
         }
         let mut moves = CarriedMoves::default();
         for (&value, to) in yields.iter().zip(carried) {

@@ -64,6 +64,17 @@ impl OperationLayer<'_> {
         Ok(())
     }
 
+    /// Brings a value together that a region carries. One on demand is computed for that, if it has not been.
+    ///
+    /// # Errors
+    /// Broken kernels.
+    pub(crate) fn settle_demanded(&mut self, node: Entity) -> Result<(), Diagnostic> {
+        if self.kernel.has_seldom_masks {
+            self.demand(node)?;
+        }
+        self.settle(node)
+    }
+
     fn demand(&mut self, node: Entity) -> Result<(), Diagnostic> {
         let expanded = self.expanded(node)?;
         if !self.is_on_demand(node, *expanded.op) || self.place(node).is_ok() {
