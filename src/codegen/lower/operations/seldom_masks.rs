@@ -77,7 +77,7 @@ impl OperationLayer<'_> {
 
     fn demand(&mut self, node: Entity) -> Result<(), Diagnostic> {
         let expanded = self.expanded(node)?;
-        if !self.is_on_demand(node, *expanded.op) || self.place(node).is_ok() {
+        if !self.is_on_demand(node, *expanded.op) || self.places.has(node) {
             return Ok(());
         }
         let (expansion, operands) = (expanded.expansion()?, &expanded.operands.0[..]);
@@ -128,6 +128,10 @@ impl OperationLayer<'_> {
                 break;
             }
             let &[condition, value, other] = &self.get::<Operands>(node)?.0[..] else { break };
+            // What another selection of the run makes is not there before it.
+            if ![value, other].iter().all(|&operand| self.places.has(operand)) {
+                break;
+            }
             // Nothing may wait for an instruction that is left out.
             self.finish(value);
             self.finish(other);

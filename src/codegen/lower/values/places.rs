@@ -86,6 +86,11 @@ impl ValuePlaces {
         }
     }
 
+    /// True if a value has been computed.
+    pub(crate) fn has(&self, node: Entity) -> bool {
+        self.of_nodes.get(node.index_u32() as usize).is_some_and(|value| value.place.is_some())
+    }
+
     /// Forgets the places of values that were computed on demand since there were `first` of them.
     pub(crate) fn forget_demanded(&mut self, first: usize) {
         for node in self.demanded.drain(first..) {
