@@ -73,7 +73,7 @@ pub fn arrange_int4() -> Result<Kernel, Diagnostic> {
 /// let options = sizes.iter().fold(Options::new(Target::GFX950), |o, &(name, size)| o.set(name, size));
 /// let executable = arrange_mxfp4()?.compile(&options)?;
 ///
-/// let device = Device::open()?;
+/// let device = Device::simulator(Target::GFX950);
 /// let a = device.upload_tensor(&Tensor::from_bytes(&[2, 16], I8, &(0..32).collect::<Vec<u8>>())?)?;
 /// let b = device.upload_tensor(&Tensor::from_bytes(&[4, 2, 4], I8, &[0; 32])?)?;
 /// let [a_scales, b_scales] = [[126, 127], [0, 0]]
