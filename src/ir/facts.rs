@@ -46,7 +46,7 @@ pub struct DimGeometry {
     /// takes, and tiles from one iteration to the next. Without it iterations have the numbers of their
     /// tiles.
     pub step: Option<(Expr, u32)>,
-    /// What masks have made of the loops over it.
+    /// Limits of the loops over it that follow from masks.
     pub(crate) masks: LoopMasks,
     /// Elements per wave.
     pub wave: Option<u32>,

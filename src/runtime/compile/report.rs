@@ -88,8 +88,8 @@ impl Compilation<'_> {
         })
     }
 
-    /// What the loop with most instructions is made of, of those that do not take tiles with masks, without
-    /// what is left out most of the time.
+    /// The instructions of the loop that has most of them, among those that do not take tiles with masks,
+    /// without what is left out most of the time.
     fn main_loop(&self) -> Option<InstructionMix> {
         let loops = &self.lowered.loops;
         let bodies = loops.bodies.iter().enumerate().filter(|(number, _)| !loops.masked.contains(number));

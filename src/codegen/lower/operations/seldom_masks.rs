@@ -32,12 +32,12 @@ struct SelectionInPlace {
 /// Selections that follow one another, in one iteration.
 struct MaskRun {
     selections: SmallVec<[SelectionInPlace; 4]>,
-    /// Where they select their first value everywhere.
+    /// The tiles in which they select their first value everywhere.
     tiles: Trip,
     iteration: Iteration,
 }
 
-/// Whether a wave makes selections.
+/// The tiles in which a wave makes selections, as far as lowering knows: none, all, or those of a branch.
 enum MaskQuestion {
     Never,
     Always,
@@ -128,7 +128,7 @@ impl OperationLayer<'_> {
                 break;
             }
             let &[condition, value, other] = &self.get::<Operands>(node)?.0[..] else { break };
-            // What another selection of the run makes is not there before it.
+            // The value of another selection of the run is not there before it.
             if ![value, other].iter().all(|&operand| self.places.has(operand)) {
                 break;
             }

@@ -93,7 +93,7 @@ fn on_demand(
     region: Entity,
     masks: &[(Entity, Trip)],
 ) -> Result<Vec<Entity>, Diagnostic> {
-    // What something else needs, and what conditions need beside that. Users come after what they use.
+    // Values that something else needs, and those that conditions need. Users come after what they use.
     let (mut elsewhere, mut conditions) = (NodeSet::default(), NodeSet::default());
     let yields = editor.get::<Yields>(region).map(|yields| &yields.0[..]).unwrap_or_default();
     yields.iter().for_each(|&value| elsewhere.insert(value));

@@ -19,7 +19,7 @@ use crate::ir::nodes::{self, Bug};
 use crate::passes::schedule::graph::dependence_graph::{Edge, NodeId};
 use crate::passes::schedule::graph::dependences::LoopGraph;
 use crate::passes::schedule::graph::resources::Class;
-use crate::passes::schedule::graph::view::SchedulerView;
+use crate::passes::schedule::graph::view::{SchedulerView, Seldom};
 
 /// The most trips that a line of L2 is taken to last: shorter rows are those of scales, which are few, and
 /// all trips in which lines differ are run.
@@ -92,7 +92,8 @@ impl TripProgram {
                     writer.emit(UnitWork::Control(control));
                 }
                 TripStep::Node(node)
-                    if skips && view.seldom(found.nodes[node].expansion.logical).is_some() => {}
+                    if skips
+                        && view.seldom(found.nodes[node].expansion.logical) == Some(Seldom::UnitFactor) => {}
                 TripStep::Node(node) => {
                     skips = false;
                     writer.node(node);

@@ -80,7 +80,7 @@ pub(crate) enum Seldom {
 }
 
 impl Seldom {
-    /// What a schedule puts in front of such operations.
+    /// The control that a schedule puts in front of such operations.
     pub(crate) fn control(self) -> Option<Control> {
         match self {
             Seldom::UnitFactor => Some(Control::SkipUnitFactors),

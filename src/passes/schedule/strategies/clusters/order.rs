@@ -131,12 +131,9 @@ impl Lists<'_> {
         let writes: Vec<Nodes> = writes.map(own).collect();
         let seldom =
             self.clusters.seldom.iter().zip(&self.seldom).filter(|(placed, _)| at(placed.cluster as i32));
-        let skip = |part| match part {
-            OperationPart::Seldom(why) => why.control().map(Directive::Control),
-            OperationPart::Product(_)
-            | OperationPart::Vector
-            | OperationPart::Moved
-            | OperationPart::Free => None,
+        let skip = |part| {
+            let OperationPart::Seldom(why) = part else { return None };
+            why.control().map(Directive::Control)
         };
         let seldom: Vec<(Vec<Directive>, Nodes)> =
             seldom.map(|(placed, nodes)| (Vec::from_iter(skip(placed.part)), own(nodes))).collect();
