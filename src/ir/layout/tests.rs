@@ -155,6 +155,39 @@ proptest! {
     }
 
     #[test]
+    fn lanes_hold_parts_of_several_rows(
+        logs in [0u32..=7, 0u32..=7], each in [0u32..=4, 0u32..=2], waves in 0u32..=2
+    ) {
+        let tile = [(M, 1 << logs[0]), (N, 1 << logs[1])];
+        let workers = [64, 1 << waves];
+        let rows = (M, 1 << each[1]);
+        let block = [(N, 8), (M, 4)];
+        let found = Layout::distribute_rows_in_blocks(&tile, (1 << each[0], rows), workers, &block);
+        let fits = each[0] <= logs[1] && each[1] <= logs[0];
+        prop_assert_eq!(found.is_ok(), fits && each[0] + each[1] + 6 + waves <= logs[0] + logs[1]);
+        let Ok(layout) = found else { return Ok(()) };
+        prop_assert!(layout.is_injective() && layout.covers(&tile));
+        prop_assert!(layout.contiguous_run(N) >= 1 << each[0]);
+        // The same elements in the same lanes, a row of them after the other.
+        let turned = layout.with_registers_along(M).expect("as small");
+        prop_assert!(turned.holds_registers_of(&layout));
+        if each[1] > 0 {
+            prop_assert!(turned.contiguous_run(M) >= 1 << each[1]);
+        }
+        let all = |layout: &Layout, lane: u32, wave: u32| -> BTreeSet<_> {
+            let registers = 0..layout.extent(Source::Register);
+            let places = registers.flat_map(|register| {
+                let replicas = 0..layout.extent(Source::Replica);
+                replicas.map(move |replica| Place { register, replica, lane, wave })
+            });
+            places.map(|place| held(layout, place)).collect()
+        };
+        for (lane, wave) in [(0, 0), (1, 0), (37, workers[1] - 1)] {
+            prop_assert_eq!(all(&layout, lane, wave), all(&turned, lane, wave));
+        }
+    }
+
+    #[test]
     fn composition_puts_inner_tiles_side_by_side(outer in dense(), inner in dense(), third in dense()) {
         let product = outer.compose(&inner).expect("small");
         let extents = Source::ALL.map(|source| inner.extent(source));
