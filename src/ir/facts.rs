@@ -150,6 +150,8 @@ pub struct Geometry {
     pub mma: Option<MmaType>,
     /// Symbols that are kernel arguments, in argument order.
     pub dynamic: Vec<Symbol>,
+    /// Symbols that the kernel sets to values on which the tiles of masks depend.
+    pub mask_values: Vec<Symbol>,
 }
 
 impl Geometry {
@@ -161,6 +163,12 @@ impl Geometry {
     /// Elements along each of some dimensions in the workgroup's tile, which is what an LDS buffer holds.
     pub(crate) fn workgroup_tile(&self, dims: &[Dim]) -> Option<SmallVec<[u32; 4]>> {
         dims.iter().map(|&dim| self.dim(dim).workgroup_extent()).collect()
+    }
+
+    /// Elements of each iteration of loops over a dimension, where these take one tile after the other.
+    pub(crate) fn loop_tile(&self, axis: Dim) -> Option<u32> {
+        let entry = self.dim(axis);
+        entry.tiling.filter(|_| entry.step.is_none())
     }
 
     /// The dimension that loops walk along where they walk along `dim`: itself or, of a scaled one, its base.

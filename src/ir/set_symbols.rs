@@ -11,6 +11,8 @@ pub(super) struct SetSymbols {
     visible: Vec<(Symbol, Entity, usize)>,
     /// All symbols that were ever set.
     all: Vec<Symbol>,
+    /// Symbols on which loops depend without a constraint that says so.
+    counted: Vec<Symbol>,
 }
 
 impl SetSymbols {
@@ -30,6 +32,16 @@ impl SetSymbols {
     /// What a symbol stands for here.
     pub(super) fn get(&self, symbol: Symbol) -> Option<Entity> {
         self.visible.iter().rev().find(|set| set.0 == symbol).map(|set| set.1)
+    }
+
+    /// Loops depend on a symbol, though no constraint says so.
+    pub(super) fn count(&mut self, symbol: Symbol) {
+        self.counted.push(symbol);
+    }
+
+    /// Whether [`SetSymbols::count`] was told so.
+    pub(super) fn is_counted(&self, symbol: Symbol) -> bool {
+        self.counted.contains(&symbol)
     }
 
     /// Whether a symbol was set anywhere before.

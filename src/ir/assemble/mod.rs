@@ -236,8 +236,14 @@ impl KernelAssembler {
                 .help("set a symbol with a name of its own before it is used"));
         }
         self.symbols.set(symbol, value, self.regions.len());
-        let counts = self.constraints.0.iter().any(|(constraint, _)| constraint.counts_by(symbol));
+        let counts = self.symbols.is_counted(symbol)
+            || self.constraints.0.iter().any(|(constraint, _)| constraint.counts_by(symbol));
         Ok(counts.then(|| self.push(origin, Op::SetSymbol(symbol), &[value], ValueType::unknown())))
+    }
+
+    /// Loops of a kernel in a later stage depend on a symbol: setting it is an operation.
+    pub(crate) fn count_by(&mut self, symbol: Symbol) {
+        self.symbols.count(symbol);
     }
 
     /// The value that a symbol was set to, if it was.

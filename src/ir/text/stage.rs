@@ -78,14 +78,18 @@ impl Parser<'_> {
     }
 
     /// Tells the arena what expressions may rely on: sizes that are open until launch are positive, and
-    /// satisfy the constraints.
-    pub(super) fn assume(&mut self, dynamic: &[Symbol]) -> Parsed<()> {
+    /// satisfy the constraints. Setting symbols of masks is an operation.
+    pub(super) fn assume(&mut self, dynamic: &[Symbol], mask_values: &[Symbol]) -> Parsed<()> {
         let at = self.cursor.location();
         let fault =
             |error: crate::ir::expr::ExprError| Diagnostic::invalid(error.to_string()).at(Some(at.clone()));
         let is_open = |symbol: &Symbol| dynamic.contains(symbol);
         for &symbol in dynamic {
             self.expressions.assume_range(symbol, 1..=i64::from(i32::MAX)).map_err(fault)?;
+        }
+        for &symbol in mask_values {
+            self.expressions.assume_range(symbol, SCALARS_OF_ITERATIONS).map_err(fault)?;
+            self.nodes.count_by(symbol);
         }
         for (constraint, _) in self.nodes.constraints() {
             match constraint {

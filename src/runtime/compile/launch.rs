@@ -157,7 +157,7 @@ impl Compilation<'_> {
     fn counted(&self) -> Result<Vec<BoundedSymbol>, Diagnostic> {
         let (from, geometry) = (&self.fact::<Expressions>()?.0, self.fact::<Geometry>()?);
         let mut counted: Vec<BoundedSymbol> = Vec::new();
-        let ends = geometry.dims.values().filter_map(|dim| dim.iterations);
+        let ends = geometry.dims.values().flat_map(|dim| dim.limits());
         for end in ends.flat_map(|(first, end)| [first, end]) {
             for symbol in from.symbols(end) {
                 let is_size = GridSymbol::of(symbol).is_some() || geometry.dynamic.contains(&symbol);

@@ -15,13 +15,15 @@ use crate::ir::text::symbolic::{dimension, symbol, write_symbol};
 /// One line per dimension: `dim M(64, axis 0, workgroup 32, wave 16)`; then the kernel as a whole.
 pub(super) fn print(place: Printed<'_>, out: &mut String) -> Option<()> {
     let geometry = place.get::<Geometry>().filter(|geometry| geometry.waves != [0; 3])?;
-    if !geometry.dynamic.is_empty() {
-        out.push_str("dynamic");
-        for symbol in &geometry.dynamic {
-            out.push(' ');
-            write_symbol(out, symbol.name());
+    for (word, symbols) in [("dynamic", &geometry.dynamic), ("mask_values", &geometry.mask_values)] {
+        if !symbols.is_empty() {
+            out.push_str(word);
+            for symbol in symbols {
+                out.push(' ');
+                write_symbol(out, symbol.name());
+            }
+            out.push_str(",\n      ");
         }
-        out.push_str(",\n      ");
     }
     for dim in geometry.dims.values() {
         print_dim(place, dim, out);
@@ -89,13 +91,15 @@ fn print_dim(place: Printed<'_>, dim: &DimGeometry, out: &mut String) {
 
 pub(super) fn read(parser: &mut Parser<'_>) -> Parsed<Attach> {
     let mut geometry = Geometry::default();
-    if parser.cursor.take_word("dynamic") {
-        while matches!(parser.cursor.peek(), Token::Name(_) | Token::Quoted(_)) {
-            geometry.dynamic.push(symbol(&mut parser.cursor, "a symbol")?);
+    for (word, symbols) in [("dynamic", &mut geometry.dynamic), ("mask_values", &mut geometry.mask_values)] {
+        if parser.cursor.take_word(word) {
+            while matches!(parser.cursor.peek(), Token::Name(_) | Token::Quoted(_)) {
+                symbols.push(symbol(&mut parser.cursor, "a symbol")?);
+            }
+            parser.cursor.expect(",")?;
         }
-        parser.cursor.expect(",")?;
     }
-    parser.assume(&geometry.dynamic)?;
+    parser.assume(&geometry.dynamic, &geometry.mask_values)?;
     while parser.cursor.take_word("dim") {
         let at = parser.cursor.location();
         let symbol = dimension(&mut parser.cursor, "a dimension")?;

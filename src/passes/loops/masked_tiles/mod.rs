@@ -12,6 +12,7 @@
 //!
 //! - `tile_spans`: the tiles in which a condition holds everywhere, and those in which it holds somewhere
 //! - `idle_tiles`: whether a loop hands on what it carries where a condition holds nowhere
+//! - `value_symbols`: symbols of values that places are compared with, such as lengths of sequences
 //! - `seldom_masks`: the tiles in which lowering leaves the masks of a loop out
 //!
 //! A product of factors that are all zero counts as zero there: what a tile that is not visited has of
@@ -21,6 +22,7 @@
 mod idle_tiles;
 mod seldom_masks;
 mod tile_spans;
+mod value_symbols;
 
 use bevy_ecs::prelude::*;
 use smallvec::{SmallVec, smallvec};
@@ -40,14 +42,16 @@ use crate::passes::kernel_editor::KernelEditor;
 use crate::passes::options::MaskedTiles;
 use idle_tiles::LoopIteration;
 pub(crate) use seldom_masks::find_seldom_masks;
-use tile_spans::{SpanFinder, TileSpan};
+use tile_spans::{LoopTiles, SpanFinder, TileSpan};
+use value_symbols::{ValueSymbols, set_mask_values};
 
 /// The pass itself; see the module. It copies loops that it looks at again, so it takes the whole world.
 pub(crate) fn divide_masked_loops(world: &mut World) -> PassResult {
-    let editor = KernelEditor::new(world)?;
+    let mut editor = KernelEditor::new(world)?;
     if editor.kernel::<Settings>()?.0.requested_masked_tiles() == MaskedTiles::Visit {
         return Ok(());
     }
+    set_mask_values(&mut editor)?;
     LoopPieces::new(editor).divide(&mut divide)
 }
 
@@ -132,9 +136,9 @@ fn find(
         }
     }
     let geometry = editor.kernel::<Geometry>()?;
-    let Some(tile) = geometry.dim(axis).tiling.filter(|_| geometry.dim(axis).step.is_none()) else {
-        return Ok(None);
-    };
+    let Some(tile) = geometry.loop_tile(axis) else { return Ok(None) };
+    let mut values = ValueSymbols::of(editor)?;
+    let tiles = LoopTiles { axis, tile, body: &body };
     let read = |node: Entity| editor.node(node);
     let iteration =
         LoopIteration::new(&read, editor.get::<Yields>(node), &editor.node(node)?.operands.0, &body);
@@ -147,8 +151,7 @@ fn find(
             continue;
         }
         let condition = editor.node(mask)?.operand(0)?;
-        let mut finder =
-            SpanFinder { read: &read, geometry, arena: &mut *arena, axis, tile: i64::from(tile) };
+        let mut finder = SpanFinder::new(&read, (geometry, &mut *arena), tiles, &mut values);
         let Some(spans) = finder.condition(condition)? else { continue };
         if let Some(everywhere) = spans.everywhere.filter(|_| !stays_whole) {
             plain = plain.within(arena, everywhere).map_err(|e| bug(&e))?;

@@ -9,10 +9,10 @@ use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
 
 use super::multiplies_repeatedly;
-use super::tile_spans::{SpanFinder, TileSpan};
+use super::tile_spans::{LoopTiles, SpanFinder, TileSpan};
+use super::value_symbols::ValueSymbols;
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::expr::{Expr, ExprArena, ExprError};
-use crate::ir::layout::Dim;
 use crate::ir::node::*;
 use crate::ir::node_map::NodeSet;
 use crate::ir::op::OpClass;
@@ -29,15 +29,19 @@ pub(crate) fn find_seldom_masks(world: &mut World) -> PassResult {
     if editor.kernel::<Settings>()?.0.requested_masked_tiles() == MaskedTiles::Visit {
         return Ok(());
     }
+    let mut values = ValueSymbols::of(&editor)?;
     for region in editor.regions() {
         let Some(&Op::Iterate(axis)) = editor.get::<Op>(region) else { continue };
         let body = editor.body(region);
         if !multiplies_repeatedly(&editor, &body)? {
             continue;
         }
+        let Some(tile) = editor.kernel::<Geometry>()?.loop_tile(axis) else { continue };
+        let tiles = LoopTiles { axis, tile, body: &body };
         let mut masks: SmallVec<[(Entity, Trip); 2]> = SmallVec::new();
         for &node in &body {
-            let tiles = editor.with_expressions(|editor, arena| unmasked(editor, arena, (node, axis)))??;
+            let of_node = |editor: &mut _, arena: &mut _| unmasked(editor, arena, (node, tiles), &mut values);
+            let tiles = editor.with_expressions(of_node)??;
             masks.extend(tiles.map(|tiles| (node, tiles)));
         }
         let on_demand = on_demand(&editor, region, &masks)?;
@@ -53,25 +57,25 @@ pub(crate) fn find_seldom_masks(world: &mut World) -> PassResult {
     Ok(())
 }
 
-/// The tiles of the loop over `axis` in which a node of it selects its first value everywhere, if it is a
+/// The tiles of a loop in which a node of it selects its first value everywhere, if it is a
 /// selection of numbers of 32 bits and if that is known of any tile.
 fn unmasked(
     editor: &KernelEditor<'_>,
     arena: &mut ExprArena,
-    (node, axis): (Entity, Dim),
+    (node, tiles): (Entity, LoopTiles<'_>),
+    values: &mut ValueSymbols,
 ) -> Result<Option<Trip>, Diagnostic> {
     let selection = editor.node(node)?;
     if *selection.op != Op::Select || selection.ty.dtype.is_none_or(|dtype| dtype.bits() != 32) {
         return Ok(None);
     }
     let geometry = editor.kernel::<Geometry>()?;
-    let entry = geometry.dim(axis);
-    let Some(tile) = entry.tiling.filter(|_| entry.step.is_none()) else { return Ok(None) };
-    let (read, tile) = (|node: Entity| editor.node(node), i64::from(tile));
-    let mut finder = SpanFinder { read: &read, geometry, arena: &mut *arena, axis, tile };
+    let read = |node: Entity| editor.node(node);
+    let mut finder = SpanFinder::new(&read, (geometry, &mut *arena), tiles, values);
     let everywhere = finder.condition(selection.operand(0)?)?.and_then(|spans| spans.everywhere);
     let Some(everywhere) = everywhere else { return Ok(None) };
-    between(arena, everywhere, (entry.size, tile)).map(Some).map_err(|e| bug(&e))
+    let (size, tile) = (geometry.dim(tiles.axis).size, i64::from(tiles.tile));
+    between(arena, everywhere, (size, tile)).map(Some).map_err(|e| bug(&e))
 }
 
 /// Tiles as numbers, of a dimension of so many elements.
