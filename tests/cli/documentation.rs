@@ -195,34 +195,42 @@ fn samples_of_output_are_what_the_program_prints() {
     assert!(samples >= 6, "{samples}");
 }
 
-/// The README's picture is what its command draws; `BLESS=1` draws it again.
+/// Pictures on pages are what the commands beside them draw; `BLESS=1` draws them again.
 #[test]
-fn the_picture_of_the_readme_is_drawn_by_its_command() {
-    let readme = include_str!("../../README.md");
-    let drawing = readme.split("```sh").find(|block| block.contains("--picture")).expect("a command");
-    let drawing = drawing.split("```").next().expect("it ends").replace('\\', " ");
-    let words: Vec<&str> = drawing.split_whitespace().collect();
-    let start = words.iter().position(|&word| word == "--").expect("after cargo's own arguments") + 1;
+fn pictures_are_drawn_by_the_commands_beside_them() {
+    for (name, link) in
+        [("README.md", "docs/pictures/ping-pong.svg"), ("docs/attention.md", "pictures/attention.svg")]
+    {
+        let text = page(name);
+        assert!(text.contains(&format!("]({link})")), "{link} is not on {name}");
+        let drawing = text.split("```sh").find(|block| block.contains("--picture")).expect("a command");
+        draws(&drawing.split("```").next().expect("it ends").replace('\\', " "));
+    }
+}
+
+/// The picture that a command draws is in the repository.
+fn draws(command_line: &str) {
+    let words: Vec<&str> = command_line.split_whitespace().collect();
+    // After cargo's own arguments, or after the name of the program.
+    let start = words.iter().position(|&word| word == "--").unwrap_or(0) + 1;
     let name = *words.last().expect("the picture is the last argument");
-    assert!(readme.contains(&format!("]({name})")), "{name} is not shown");
     let folder = Directory::new("picture");
     let drawn = folder.0.join("drawn.svg");
     let mut program = command(&words[start..words.len() - 1]);
     let output = program.arg(&drawn).output().expect("the program runs");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let picture = std::fs::read_to_string(&drawn).expect("it wrote a picture");
+    let picture = page(&drawn.display().to_string());
     if std::env::var_os("BLESS").is_some_and(|value| value == "1") {
         std::fs::write(name, &picture).expect("the picture can be written");
     }
-    let kept = std::fs::read_to_string(name).expect("the picture is in the repository");
-    assert!(kept == picture, "{name} is not what the program draws; BLESS=1 draws it again");
+    assert!(page(name) == picture, "{name} is not what the program draws; BLESS=1 draws it again");
     // Both waves of the SIMD, and each of them computes, loads and waits.
     #[rustfmt::skip]
     let expected = [
         "wave 0<", "wave 4<", "matrix core<", "vector ALU<", "#0072b2", "#009e73", "#e69f00", "#c4c9d0", "#cc79a7",
     ];
     for expected in expected {
-        assert!(picture.contains(expected), "{expected} is not in the picture");
+        assert!(picture.contains(expected), "{expected} is not in {name}");
     }
 }
 

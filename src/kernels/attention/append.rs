@@ -58,7 +58,7 @@ fn trace(inputs: DType, cache: DType, scales: CacheScale) -> Result<Kernel, Diag
         w.distribute([workgroup(new, TOKENS, 0), workgroup(kv, 1, 1), workgroup(batch, 1, 2)]);
         let [k, v] = ["k", "v"].map(|name| w.memory(name, [batch, new, kv, dim], Global, inputs));
         let [page_table, lengths] = axes.tables(w);
-        let scales = scales.read(w, kv);
+        let scales = scales.of_keys_and_values(w, kv);
         let caches = ["k_cache", "v_cache"].map(|name| axes.cache(w, name, cache));
         let length = w.read_at(lengths, [w.workgroup_id(2)], []).tag("read_lengths");
         let place = w.self_index(new) + (length - w.size(new));

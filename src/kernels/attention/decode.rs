@@ -219,7 +219,7 @@ impl PagedDecode {
             let cache = self.cache.unwrap_or(self.inputs);
             let [k, v] = ["k", "v"].map(|name| axes.cache(w, name, cache));
             let [page_table, lengths] = axes.tables(w);
-            let scales = scales.read(w, kv);
+            let scales = scales.of_keys_and_values(w, kv);
             let length = axes.length(w, lengths, w.workgroup_id(1));
             let read = |w: &Tracer, (page, token): InPage| {
                 [(k, "read_k"), (v, "read_v")].map(|(cache, tag)| {

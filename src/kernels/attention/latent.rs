@@ -6,7 +6,7 @@ use std::panic::Location as Caller;
 use super::choices::LogSumExp;
 use super::combine::{self, PartJoining};
 use super::over_cache::{CacheLoop, InPage};
-use super::paged::{KeyDivision, MOST_KEYS, PagedAxes, check_page, check_scale};
+use super::paged::{CacheScale, KeyDivision, MOST_KEYS, PagedAxes, check_page, check_scale};
 use super::partial::PartialMemories;
 use crate::kernels::asked::asked_at;
 use crate::prelude::*;
@@ -19,6 +19,7 @@ use crate::prelude::*;
 ///   that makes keys of latent rows
 /// - `cache` is `[PAGES, PAGE, KV, D]` with `KV` = 1
 /// - `page_table`, `lengths`: as [`super::PagedDecode`] has them
+/// - `cache_scale`, with caches that have a scale ([`LatentDecode::cache`])
 /// - `out` is `[B, NEW, HQ, DV]`
 ///
 /// A row is read once for all heads of a workgroup. The results of parts are joined by
@@ -49,6 +50,7 @@ pub struct LatentDecode {
     rotated: u32,
     page: Option<u32>,
     inputs: DType,
+    cache: Option<DType>,
     scale: Option<f64>,
     division: KeyDivision,
     log_sum_exp: Option<LogSumExp>,
@@ -81,6 +83,7 @@ impl LatentDecode {
             rotated: 64,
             page: None,
             inputs: Bf16,
+            cache: None,
             scale: None,
             division: KeyDivision::Even,
             log_sum_exp: None,
@@ -100,10 +103,18 @@ impl LatentDecode {
         LatentDecode { page: Some(tokens), ..self }
     }
 
-    /// Element type of queries, cache and output: f16 or bf16.
+    /// Element type of the queries and of the output, in which products are taken: f16 or bf16.
     #[must_use]
     pub fn inputs(self, dtype: DType) -> LatentDecode {
         LatentDecode { inputs: dtype, ..self }
+    }
+
+    /// Element type of the cache, that of the queries unless chosen. Elements of 8-bit floats are multiplied
+    /// with `cache_scale`, an f32 by value; those of i8 with the element of the memory `cache_scale`, `[KV]`
+    /// of f32.
+    #[must_use]
+    pub fn cache(self, dtype: DType) -> LatentDecode {
+        LatentDecode { cache: Some(dtype), ..self }
     }
 
     /// Scores are products of queries and keys times this positive number. Without it that is one over the
@@ -163,7 +174,7 @@ impl LatentDecode {
     /// No heads, rows without latent elements or too large ones, dtypes that are not multiplied, a scale that
     /// is not positive, or a part of no whole iterations.
     pub fn kernel(&self) -> Result<Kernel, Diagnostic> {
-        asked_at(self.caller, self.check().and_then(|()| self.trace()))
+        asked_at(self.caller, self.check().and_then(|scale| self.trace(scale)))
     }
 
     /// The kernel that joins the parts: of `sums`, `tops` and `weights`, into `out`.
@@ -177,10 +188,10 @@ impl LatentDecode {
             log_sum_exp: self.log_sum_exp,
             value_dim: PagedAxes::latent().value_dim,
         };
-        asked_at(self.caller, self.check().and_then(|()| combine::trace(joining)))
+        asked_at(self.caller, self.check().and_then(|_| combine::trace(joining)))
     }
 
-    fn check(&self) -> Result<(), Diagnostic> {
+    fn check(&self) -> Result<CacheScale, Diagnostic> {
         self.division.check()?;
         if self.heads == Some(0) {
             return Err(Diagnostic::invalid("latent attention has no heads").help("use at least one head"));
@@ -194,14 +205,10 @@ impl LatentDecode {
         }
         check_scale(self.scale)?;
         check_page(self.page)?;
-        match self.inputs {
-            F16 | Bf16 => Ok(()),
-            other => Err(Diagnostic::invalid(format!("latent attention multiplies no {other}"))
-                .help("use f16 or bf16")),
-        }
+        CacheScale::of(self.cache.unwrap_or(self.inputs), self.inputs)
     }
 
-    fn trace(&self) -> Result<Kernel, Diagnostic> {
+    fn trace(&self, of_cache: CacheScale) -> Result<Kernel, Diagnostic> {
         let axes @ PagedAxes { batch, kv, parts, rows, dim, keys, value_dim, .. } = PagedAxes::latent();
         Kernel::trace("latent_decode", |w| {
             w.distribute([
@@ -217,13 +224,15 @@ impl LatentDecode {
             w.distribute(CacheLoop::constraints(LATENT_TILE));
             w.mma_type(MatrixShape::M16x16);
             let q = w.memory("q", [batch, axes.new, axes.heads, dim], Global, self.inputs);
-            let cache = axes.cache(w, "cache", self.inputs);
+            let cache = axes.cache(w, "cache", self.cache.unwrap_or(self.inputs));
             let [page_table, lengths] = axes.tables(w);
+            let cache_scale = of_cache.read(w, kv, ["cache_scale"]).map(|[scale]| scale);
             let length = axes.length(w, lengths, w.workgroup_id(1));
             let read = |w: &Tracer, (page, token): InPage| {
                 let of = |along: Symbol, tag| {
                     let at = (page, token.clone(), kv, along);
-                    w.read_at(cache, at, [batch, kv, parts, keys, along]).tag(tag)
+                    let rows = w.read_at(cache, at, [batch, kv, parts, keys, along]).tag(tag);
+                    if cache_scale.is_some() { rows.cast(self.inputs) } else { rows }
                 };
                 [of(dim, "read_k"), of(value_dim, "read_v")]
             };
@@ -231,18 +240,22 @@ impl LatentDecode {
                 Some(scale) => w.register([], F32, scale * LOG2_E),
                 None => w.size(dim).cast(F32).rsqrt() * LOG2_E,
             };
-            let of_cache = CacheLoop {
+            let of_keys = CacheLoop {
                 axes,
                 page_table,
                 length,
                 seen: axes.seen(w, length),
                 iterations: self.division.iterations(w, length, w.workgroup_id(2), LATENT_TILE),
                 query: w.read_at(q, axes.query(), [batch, kv, parts, rows, dim]).tag("read_q"),
-                exponent: scale,
+                exponent: cache_scale.map_or(scale, |cache_scale| cache_scale * scale),
                 read: &read,
                 inputs: self.inputs,
             };
-            PartialMemories::new(w, value_dim).write(w, of_cache.run(w));
+            let mut all = of_keys.run(w);
+            if let Some(cache_scale) = cache_scale {
+                all.sums *= cache_scale;
+            }
+            PartialMemories::new(w, value_dim).write(w, all);
         })
     }
 }

@@ -168,9 +168,9 @@ pub(super) fn check_page(page: Option<u32>) -> Result<(), Diagnostic> {
 pub(super) enum CacheScale {
     /// As they are.
     None,
-    /// An 8-bit float times a number of the tensor: the arguments `k_scale` and `v_scale`.
+    /// An 8-bit float times a number of the tensor: an argument, such as `k_scale`.
     Tensor,
-    /// An 8-bit integer times a number of its head: the memories `k_scale` and `v_scale`, `[KV]` of f32.
+    /// An 8-bit integer times a number of its head: a memory, such as `k_scale`, `[KV]` of f32.
     Head,
 }
 
@@ -189,9 +189,13 @@ impl CacheScale {
         }
     }
 
-    /// The scales of keys and values, if there are some.
-    pub(super) fn read(self, w: &Tracer, kv: Symbol) -> Option<[Value; 2]> {
-        let names = ["k_scale", "v_scale"];
+    /// The scales of keys and of values, if there are some.
+    pub(super) fn of_keys_and_values(self, w: &Tracer, kv: Symbol) -> Option<[Value; 2]> {
+        self.read(w, kv, ["k_scale", "v_scale"])
+    }
+
+    /// The scales with some names, if there are scales.
+    pub(super) fn read<const N: usize>(self, w: &Tracer, kv: Symbol, names: [&str; N]) -> Option<[Value; N]> {
         match self {
             CacheScale::None => None,
             CacheScale::Tensor => Some(names.map(|name| w.scalar(name, F32))),

@@ -37,23 +37,31 @@ const SHAPES: [Shape; 20] = [
 struct Run {
     target: Target,
     inputs: DType,
+    cache: DType,
     fixed: Option<u32>,
     is_open: bool,
     seed: Option<u64>,
 }
 
 fn judge(run: Run, (heads, new, [latent, rotated], page, lengths, parts): Shape) {
-    let Run { target, inputs, fixed, is_open, seed } = run;
+    let Run { target, inputs, cache: stored, fixed, is_open, seed } = run;
     let row = latent + rotated;
-    let title =
-        format!("{heads} x {new} x {row}, pages of {page}, {lengths:?} in {parts}, {inputs} on {target}");
+    let title = format!(
+        "{heads} x {new} x {row}, pages of {page}, {lengths:?} in {parts}, {inputs} {stored} on {target}"
+    );
     let mut numbers = Numbers(heads as u64 * 31 + row as u64);
     let pages = Pages::new(lengths, page, &mut numbers);
     let batch = lengths.len();
     let q: Vec<f64> = (0..batch * new * heads * row).map(|_| numbers.part()).collect();
     let cache = pages.cache(row, f64::NAN, || numbers.part());
+    // What one of a narrow cache stands for: small, so that integers hold all numbers.
+    let of_one = match stored {
+        F16 | Bf16 => 1.0,
+        I8 => 0.125,
+        _ => 0.5,
+    };
     let decode = LatentDecode::new(heads as u32).row(latent as u32, rotated as u32).page(page as u32);
-    let decode = decode.inputs(inputs).scale(0.125).log_sum_exp();
+    let decode = decode.inputs(inputs).cache(stored).scale(0.125).log_sum_exp();
     let decode = fixed.map_or(decode, |keys| decode.deterministic(keys));
     let longest = *lengths.iter().max().expect("some");
     let parts = if fixed.is_some() { decode.parts(1, longest as u64, 1) } else { parts } as usize;
@@ -65,13 +73,24 @@ fn judge(run: Run, (heads, new, [latent, rotated], page, lengths, parts): Shape)
     let results = [&results[0], &results[1], &results[1]].map(|shape| zeros(F32, shape));
     let memories = [
         of_numbers(inputs, &[batch, new, heads, row], &q),
-        of_numbers(inputs, &[pages.pages, page, 1, row], &cache),
+        of_numbers(
+            stored,
+            &[pages.pages, page, 1, row],
+            &cache.iter().map(|x| x / of_one).collect::<Vec<_>>(),
+        ),
         table,
         of_lengths.clone(),
     ];
-    let arguments: Vec<Argument> = memories.into_iter().chain(results).map(Argument::from).collect();
+    let scale = match stored {
+        F16 | Bf16 => None,
+        I8 => Some(of_numbers(F32, &[1], &[of_one]).into()),
+        _ => Some(Argument::Scalar(of_one as f32)),
+    };
+    let results = results.into_iter().map(Argument::from);
+    let arguments: Vec<Argument> =
+        memories.into_iter().map(Argument::from).chain(scale).chain(results).collect();
     let after = launched(&title, &kernel, &arguments, &open, seed);
-    let mut arguments: Vec<Argument> = after[4..].iter().cloned().map(Argument::from).collect();
+    let mut arguments: Vec<Argument> = after[after.len() - 3..].iter().cloned().map(Argument::from).collect();
     if fixed.is_some() {
         arguments.push(of_lengths.into());
     }
@@ -104,14 +123,32 @@ fn latent_decoding_gives_what_plain_loops_give() {
         let inputs = [Bf16, Bf16, F16][number % 3];
         let fixed = (number % 4 == 1).then_some(32);
         let seed = (number % 7 == 1).then_some(number as u64);
-        judge(Run { target, inputs, fixed, is_open: number % 2 == 1, seed }, shape);
+        judge(Run { target, inputs, cache: inputs, fixed, is_open: number % 2 == 1, seed }, shape);
+    }
+}
+
+#[test]
+fn narrow_latent_caches_give_what_plain_loops_give() {
+    for (number, shape) in SHAPES.into_iter().enumerate() {
+        let (target, narrow) = match number % 4 {
+            0 => (Target::GFX942, F8E4M3Fnuz),
+            1 => (Target::GFX950, F8E4M3Fn),
+            2 => (Target::GFX942, F8E5M2Fnuz),
+            _ => (Target::GFX950, F8E5M2),
+        };
+        let inputs = [F16, Bf16][number / 4 % 2];
+        for (cache, is_open) in [(narrow, number % 3 == 1), (I8, number % 3 == 0)] {
+            judge(Run { target, inputs, cache, fixed: None, is_open, seed: None }, shape);
+        }
     }
 }
 
 #[test]
 fn check_mode_finds_nothing_in_any_order() {
     for seed in 0..5 {
-        let run = Run { target: Target::GFX942, inputs: Bf16, fixed: None, is_open: false, seed: Some(seed) };
+        let seed = Some(seed);
+        let run =
+            Run { target: Target::GFX942, inputs: Bf16, cache: Bf16, fixed: None, is_open: false, seed };
         judge(run, SHAPES[9]);
     }
 }

@@ -66,11 +66,36 @@ pub(super) struct AccessFacts<'a> {
     pub(super) limits: SpaceLimits,
 }
 
+/// What offsets are counted from.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) enum AccessBase {
+    /// The beginning of LDS.
+    Lds,
+    /// A buffer descriptor: lanes that are outside have an offset outside.
+    Descriptor(Operand),
+    /// A pointer in a pair of SGPRs, of memories that a descriptor does not span: offsets of lanes count units
+    /// of so many bytes, and lanes that are outside are switched off.
+    Pointer { pointer: Operand, unit: u32 },
+}
+
+impl AccessBase {
+    pub(crate) fn space(self) -> AddressSpace {
+        match self {
+            AccessBase::Lds => AddressSpace::Shared,
+            AccessBase::Descriptor(_) | AccessBase::Pointer { .. } => AddressSpace::Global,
+        }
+    }
+
+    /// The descriptor, if it is one.
+    pub(crate) fn descriptor(self) -> Option<Operand> {
+        if let AccessBase::Descriptor(descriptor) = self { Some(descriptor) } else { None }
+    }
+}
+
 /// How the instructions of one logical access address.
 #[derive(Clone, Debug)]
 pub(super) struct AccessPlan {
-    /// The base: a buffer descriptor that offsets are counted from; none in LDS.
-    pub(super) descriptor: Option<Operand>,
+    pub(super) base: AccessBase,
     /// True if the loops around bring the scalar offset to the iteration.
     pub(super) advances: bool,
     /// True if the coordinates are expressions.
@@ -179,12 +204,13 @@ pub(super) struct OffsetFacts {
 /// One instruction's addresses at a point of the code.
 #[derive(Copy, Clone, Debug)]
 pub(crate) struct InstructionPiece {
-    /// The part that differs from lane to lane: an offset from the descriptor's base, or an address in LDS.
+    /// The part that differs from lane to lane: an offset from the descriptor's base, an address in LDS, or
+    /// one of 64 bits.
     pub(crate) offset: Operand,
-    /// The part that is the same for all of them; zero in LDS.
+    /// The part that is the same for all of them; zero without a descriptor.
     pub(crate) scalar_offset: Operand,
     pub(crate) immediate: u32,
-    /// The lanes that take part, if not all of them certainly do. In global memory the others have an offset
+    /// The lanes that take part, if not all of them certainly do. With a descriptor the others have an offset
     /// outside.
     pub(crate) mask: Option<Operand>,
 }
@@ -194,22 +220,9 @@ pub(crate) type InstructionPieces = SmallVec<[InstructionPiece; 16]>;
 
 /// An expanded access with its addresses.
 pub(crate) struct AddressedAccess {
-    /// The buffer descriptor; none in LDS.
-    pub(crate) descriptor: Option<Operand>,
+    pub(crate) base: AccessBase,
     pub(crate) width: AccessWidth,
     pub(crate) pieces: InstructionPieces,
-}
-
-impl AddressedAccess {
-    /// The space of the memory.
-    pub(crate) fn space(&self) -> AddressSpace {
-        space_of(self.descriptor)
-    }
-}
-
-/// The space of a memory, by its descriptor.
-pub(super) fn space_of(descriptor: Option<Operand>) -> AddressSpace {
-    if descriptor.is_some() { AddressSpace::Global } else { AddressSpace::Shared }
 }
 
 /// The places of the first elements of instructions of so many, in the order of pieces.

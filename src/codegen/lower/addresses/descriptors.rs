@@ -68,14 +68,11 @@ impl AddressLayer<'_> {
                 (descriptor, records)
             }
             DescriptorBase::Moved { uniform, bias } => {
-                let mut sum = [low, high];
-                for (part, sign) in self.uniform_parts(uniform)? {
-                    sum = self.sum64(sum, part, sign);
-                }
-                sum = self.sum64(sum, [Scalar::Const(bias), Scalar::ZERO], Sign::Minus);
+                let [low, high] = self.moved_base([low, high], uniform)?;
+                let [low, high] = self.sum64([low, high], [Scalar::Const(bias), Scalar::ZERO], Sign::Minus);
                 let descriptor = self.emitter.sgpr(4);
-                self.emitter.with(Opcode::SMovB32, descriptor, &[sum[0]]);
-                self.emitter.with(Opcode::SMovB32, descriptor.offset(1), &[sum[1]]);
+                self.emitter.with(Opcode::SMovB32, descriptor, &[low]);
+                self.emitter.with(Opcode::SMovB32, descriptor.offset(1), &[high]);
                 (descriptor, Scalar::Const(i64::from(MAX_RECORDS)))
             }
         };
@@ -84,6 +81,28 @@ impl AddressLayer<'_> {
         self.emitter.with(Opcode::SMovB32, descriptor.offset(3), &[word3]);
         self.descriptors.push((memory, base, descriptor));
         Ok(descriptor)
+    }
+
+    /// A pointer to so many bytes after the beginning of a memory, in a pair of SGPRs.
+    pub(super) fn moved_pointer(&mut self, memory: Entity, uniform: Expr) -> Result<Operand, Diagnostic> {
+        let pointer = self.pointer(memory)?;
+        let base = [Scalar::Reg(pointer), Scalar::Reg(pointer.offset(1))];
+        let moved = self.moved_base(base, uniform)?;
+        if moved == base {
+            return Ok(pointer);
+        }
+        let pair = self.emitter.sgpr(2);
+        self.emitter.with(Opcode::SMovB32, pair, &[moved[0]]);
+        self.emitter.with(Opcode::SMovB32, pair.offset(1), &[moved[1]]);
+        Ok(pair)
+    }
+
+    /// A base moved by what is the same in the workgroup at all times.
+    fn moved_base(&mut self, mut base: [Scalar; 2], uniform: Expr) -> Result<[Scalar; 2], Diagnostic> {
+        for (part, sign) in self.uniform_parts(uniform)? {
+            base = self.sum64(base, part, sign);
+        }
+        Ok(base)
     }
 
     /// The pointer of a memory, in a pair of SGPRs.
@@ -276,22 +295,46 @@ impl AddressLayer<'_> {
         facts: &AccessFacts,
         before: i64,
     ) -> Result<(), Diagnostic> {
-        // From the first byte to the last: dimensions may lie in any order, and that of a single coordinate
-        // may have any stride.
-        let mut reach = self.arena.int(i64::from(facts.element_bytes));
-        for &(dim, stride) in &facts.strides {
-            let size = self.kernel.geometry.dim(dim).size;
-            let span = self.arena.int(-1);
-            let span = self.arena.add(size, span).and_then(|last| self.arena.mul(stride, last));
-            let sum = span.and_then(|span| self.arena.add(reach, span));
-            reach = sum.map_err(|e| self.unmappable(e))?;
-        }
+        let reach = self.reach_of_memory(facts).map_err(|e| self.unmappable(e))?;
         let beyond = self.beyond_reach(facts.memory, reach, before).map_err(|e| self.unmappable(e))?;
         let Some(bytes) = beyond else { return Ok(()) };
         let text = format!("a memory of {bytes} bytes is accessed at coordinates that are far apart");
         Err(Diagnostic::new(Kind::Limit, text)
             .at(self.at(facts.node))
             .help("such memories have less than 2 GiB: make several of it"))
+    }
+
+    /// Bytes from the first one of a memory to the last: dimensions may lie in any order, and that of a single
+    /// coordinate may have any stride.
+    pub(super) fn reach_of_memory(&mut self, facts: &AccessFacts) -> Result<Expr, ExprError> {
+        let mut reach = self.arena.int(i64::from(facts.element_bytes));
+        for &(dim, stride) in &facts.strides {
+            let size = self.kernel.geometry.dim(dim).size;
+            let last = self.arena.sub(size, Expr::ONE)?;
+            let span = self.arena.mul(stride, last)?;
+            reach = self.arena.add(reach, span)?;
+        }
+        Ok(reach)
+    }
+
+    /// Checks that offsets that count units have 31 bits, now or at launch.
+    pub(super) fn check_units_of_memory(
+        &mut self,
+        facts: &AccessFacts,
+        reach: Expr,
+        unit: u32,
+    ) -> Result<(), Diagnostic> {
+        let unit = self.arena.int(i64::from(unit));
+        let units = self.arena.ceil_div(reach, unit).map_err(|e| self.unmappable(e))?;
+        let beyond = self.beyond_reach(facts.memory, units, 0).map_err(|e| self.unmappable(e))?;
+        let Some(count) = beyond else { return Ok(()) };
+        let text = format!(
+            "a memory of {count} units of its addresses is accessed at coordinates that are far apart"
+        );
+        Err(Diagnostic::new(Kind::Limit, text).at(self.at(facts.node)).help(
+            "a unit is the largest power of two up to 64 that divides all strides; \
+                   there may be fewer than 2147483648: make several memories of it",
+        ))
     }
 
     /// The bytes of a reach in a memory, if they are, with those in front, more than a descriptor spans. What

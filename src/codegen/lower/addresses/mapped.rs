@@ -9,11 +9,17 @@
 //! memory, what can be outside selects an offset that is always outside; all other elements are certainly
 //! inside, so the size in the descriptor has nothing to decide. LDS has no descriptor that would drop what is
 //! outside: lanes in which a condition fails do not take part.
+//!
+//! A memory that is certainly larger than what a descriptor spans has addresses of 64 bits instead: offsets
+//! of lanes count units, of which all addresses but for their immediates are multiples, and are multiplied
+//! and added to a pointer by one instruction. Lanes outside do not take part there either.
 
 use smallvec::SmallVec;
 
 use super::AddressLayer;
-use super::access::{AccessFacts, AccessPlan, ElementConditions, LaneOffset, PlannedPiece, ScalarOffset};
+use super::access::{
+    AccessBase, AccessFacts, AccessPlan, ElementConditions, LaneOffset, PlannedPiece, ScalarOffset,
+};
 use super::descriptors::{DescriptorBase, MAX_RECORDS};
 use super::mapped_places::MappedExpressions;
 use super::mapped_splits::{MOST_BIAS, Split};
@@ -24,9 +30,10 @@ use crate::ir::diagnostic::Diagnostic;
 use crate::ir::expr::{Expr, ExprError};
 use crate::ir::layout::Source;
 use crate::ir::node::*;
+use crate::ir::op::DataMovement;
 use crate::ir::reasons::Narrowness;
 use crate::passes::facts::SplitAccess;
-use crate::passes::layout::element_layouts::{MAX_ACCESS_BYTES, most_elements};
+use crate::passes::layout::element_layouts::most_elements;
 
 /// Vector offsets that loops keep: more would take registers from everything else.
 const MOST_KEPT: usize = 32;
@@ -44,22 +51,33 @@ impl<'a> AddressLayer<'a> {
             self.emitter.out.reasons.masked.push((node, memory));
         }
         let addresses: SmallVec<[Expr; 16]> = drafts.pieces.iter().map(|draft| draft.address).collect();
-        let split = self.split(&addresses, access.facts.buffer).map_err(|e| self.unmappable(e))?;
-        let descriptor = if in_lds { None } else { Some(self.base_of(&access.facts, &split)?) };
+        let mut split = self.split(&addresses, access.facts.buffer).map_err(|e| self.unmappable(e))?;
+        let base = match in_lds {
+            true => AccessBase::Lds,
+            false => match self.split_beyond_descriptors(&access.facts, &addresses, &split)? {
+                Some((far, base)) => {
+                    split = far;
+                    base
+                }
+                None => AccessBase::Descriptor(self.base_of(&access.facts, &split)?),
+            },
+        };
         let mut pieces = split.pieces;
         for (piece, draft) in pieces.iter_mut().zip(drafts.pieces) {
             piece.conditions = draft.conditions;
         }
         if !self.loops.is_empty() {
-            match in_lds {
-                true => pieces.iter().try_for_each(|piece| self.prepare_piece(piece))?,
-                false => self.keep(&mut pieces)?,
+            match base {
+                AccessBase::Descriptor(_) => self.keep(&mut pieces)?,
+                AccessBase::Lds | AccessBase::Pointer { .. } => {
+                    pieces.iter().try_for_each(|piece| self.prepare_piece(piece))?;
+                }
             }
         }
         let first = self.pieces.len();
         self.pieces.extend(pieces);
         Ok(AccessPlan {
-            descriptor,
+            base,
             advances: false,
             is_mapped: true,
             width: drafts.width,
@@ -93,9 +111,7 @@ impl<'a> AddressLayer<'a> {
     /// The base of an access of global memory.
     fn base_of(&mut self, facts: &AccessFacts, split: &Split) -> Result<Operand, Diagnostic> {
         let (uniform, bias) = (split.uniform, split.bias);
-        // The highest offset is that of the first byte of an instruction's access.
-        let highest = i64::from(MAX_RECORDS) - i64::from(MAX_ACCESS_BYTES);
-        if split.top.is_none_or(|top| top > highest) {
+        if split.may_go_beyond_descriptors() {
             // Offsets begin where the descriptor does, which may be in front of the memory. Bounds below that
             // of a bias are those of arguments of 32 bits, which say nothing.
             let lowest = self.arena.range(uniform).lo.filter(|lo| *lo >= -MOST_BIAS);
@@ -103,6 +119,31 @@ impl<'a> AddressLayer<'a> {
             self.check_reach_of_memory(facts, bias - before)?;
         }
         self.descriptor(facts.memory, DescriptorBase::Moved { uniform, bias })
+    }
+
+    /// The addresses of loads and stores taken apart for a pointer, if the memory is certainly larger than
+    /// what a descriptor spans; nothing for those that cannot be.
+    fn split_beyond_descriptors(
+        &mut self,
+        facts: &AccessFacts,
+        addresses: &[Expr],
+        split: &Split,
+    ) -> Result<Option<(Split, AccessBase)>, Diagnostic> {
+        let movement = self.get::<Op>(facts.node)?.movement();
+        let is_plain = matches!(movement, Some(DataMovement::Load | DataMovement::Store));
+        if !is_plain || facts.fills.is_some() || !split.may_go_beyond_descriptors() {
+            return Ok(None);
+        }
+        let reach = self.reach_of_memory(facts).map_err(|e| self.unmappable(e))?;
+        let is_far = self.arena.range(reach).lo.is_some_and(|least| least > i64::from(MAX_RECORDS));
+        if !is_far {
+            return Ok(None);
+        }
+        let far = self.split_in_units(addresses).map_err(|e| self.unmappable(e))?;
+        let Some((far, unit)) = far else { return Ok(None) };
+        self.check_units_of_memory(facts, reach, unit)?;
+        let pointer = self.moved_pointer(facts.memory, far.uniform)?;
+        Ok(Some((far, AccessBase::Pointer { pointer, unit })))
     }
 
     /// Computes in front of a loop what is known of what a piece does not have in registers.

@@ -6,6 +6,7 @@
 
 use super::AddressLayer;
 use super::access::{PlannedPiece, SpaceLimits};
+use super::descriptors::MAX_RECORDS;
 use crate::codegen::lower::values::dependence::DependenceClass;
 use crate::ir::expr::{Expr, ExprArena, ExprError};
 use crate::passes::facts::LdsBuffer;
@@ -13,6 +14,10 @@ use crate::passes::layout::element_layouts::MAX_ACCESS_BYTES;
 
 /// The farthest that the base of a descriptor moves so that offsets are not negative.
 pub(super) const MOST_BIAS: i64 = 1 << 28;
+
+/// Bytes of the largest unit of offsets: the largest power of two that an instruction holds as a constant
+/// (CDNA3 ISA guide, "Scalar ALU operands"). Two constants from the scalar unit are one too many.
+const LARGEST_UNIT: i64 = 64;
 
 /// An address taken apart.
 pub(super) struct Split {
@@ -27,6 +32,13 @@ pub(super) struct Split {
 }
 
 impl Split {
+    /// True if offsets may be beyond what a descriptor spans. The highest one is that of the first byte of an
+    /// instruction's access.
+    pub(super) fn may_go_beyond_descriptors(&self) -> bool {
+        let highest = i64::from(MAX_RECORDS) - i64::from(MAX_ACCESS_BYTES);
+        self.top.is_none_or(|top| top > highest)
+    }
+
     /// Offsets from the beginning of the memory: not negative wherever the element is inside.
     fn flat(addresses: &[Expr]) -> Split {
         let pieces = addresses.iter().map(|&address| PlannedPiece::of_expressions(address, Expr::ZERO, 0));
@@ -123,6 +135,44 @@ impl AddressLayer<'_> {
         }
         let bias = of_vector + of_constant;
         Ok(Some(Split { uniform, bias, pieces, top: most.map(|most| most + bias) }))
+    }
+
+    /// Offsets in units from what all lanes have in common in the first address, or from the beginning of the
+    /// memory, and the bytes of a unit: the largest power of two that all addresses are multiples of but for
+    /// what immediates hold. They have signs, and are right where the element is inside. `None` for addresses
+    /// that are not sums of whole numbers.
+    pub(super) fn split_in_units(&mut self, addresses: &[Expr]) -> Result<Option<(Split, u32)>, ExprError> {
+        let first = addresses.first().copied().unwrap_or(Expr::ZERO);
+        let mut unit = LARGEST_UNIT;
+        for &address in addresses {
+            let Some((_, moving)) = self.constant_and_rest(address)? else { return Ok(None) };
+            while !self.arena.is_multiple_of(moving, unit) {
+                if unit == 1 {
+                    return Ok(None);
+                }
+                unit /= 2;
+            }
+        }
+        let [mut uniform, _] =
+            self.partition(first, |class| class == DependenceClass::default() && class.is_uniform())?;
+        for &address in addresses {
+            let rest = self.arena.sub(address, uniform)?;
+            let (most, range) = (unit << 31, self.arena.range(rest));
+            if !(range.at_least(-most) && range.at_most(most - 1)) {
+                uniform = Expr::ZERO;
+            }
+        }
+        let mut pieces = Vec::with_capacity(addresses.len());
+        for &address in addresses {
+            let rest = self.arena.sub(address, uniform)?;
+            let Some((constant, _)) = self.constant_and_rest(rest)? else { return Ok(None) };
+            let immediate = constant.rem_euclid(i64::from(SpaceLimits::GLOBAL.immediates));
+            let [bytes, beside] = [unit, immediate].map(|number| self.arena.int(number));
+            let offset = self.arena.sub(rest, beside)?;
+            let units = self.arena.floor_div(offset, bytes)?;
+            pieces.push(PlannedPiece::of_expressions(units, Expr::ZERO, immediate as u32));
+        }
+        Ok(Some((Split { uniform, bias: 0, pieces, top: None }, unit as u32)))
     }
 
     /// A constant of an address goes into the immediate if the rest is certainly not negative without it.

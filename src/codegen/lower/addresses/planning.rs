@@ -7,10 +7,10 @@ use smallvec::SmallVec;
 
 use super::AddressLayer;
 use super::access::{
-    AccessFacts, AddressedAccess, InstructionPiece, InstructionPieces, LaneOffset, PlannedPiece,
-    ScalarOffset, SpaceLimits, space_of,
+    AccessBase, AccessFacts, AddressedAccess, InstructionPiece, InstructionPieces, LaneOffset, PlannedPiece,
+    ScalarOffset, SpaceLimits,
 };
-use crate::codegen::isa::Operand;
+use crate::codegen::isa::{Opcode, Operand};
 use crate::codegen::lower::emit::emitter::Scalar;
 use crate::codegen::lower::values::dependence::HeldValue;
 use crate::codegen::lower::values::expressions::LateFacts;
@@ -117,7 +117,7 @@ impl<'a> AddressLayer<'a> {
 
     /// The space of the memory of a logical access.
     pub(crate) fn space_of(&self, logical: Entity) -> Result<AddressSpace, Diagnostic> {
-        Ok(space_of(self.plan_of(logical)?.descriptor))
+        Ok(self.plan_of(logical)?.base.space())
     }
 
     /// Elements that a lane has of each expanded access of a logical one.
@@ -130,12 +130,11 @@ impl<'a> AddressLayer<'a> {
         Ok(self.plan_of(logical)?.is_mapped)
     }
 
-    /// Descriptor, width and pieces of one expanded access, in the iteration that it belongs to.
+    /// Base, width and pieces of one expanded access, in the iteration that it belongs to.
     pub(crate) fn addressed(&mut self, access: &ExpandedNodeItem) -> Result<AddressedAccess, Diagnostic> {
         let expansion = access.expansion()?;
         let plan = self.plan_of(expansion.logical)?;
-        let (descriptor, width, advances, is_fill) =
-            (plan.descriptor, plan.width, plan.advances, plan.fill.is_some());
+        let (base, width, advances, is_fill) = (plan.base, plan.width, plan.advances, plan.fill.is_some());
         let count = (plan.elements / width.granule) as usize;
         let first = plan.pieces.start + expansion.replica as usize * count;
         let mut late = LateFacts { iteration: expansion.iteration, operands: SmallVec::new() };
@@ -145,10 +144,17 @@ impl<'a> AddressLayer<'a> {
         }
         let mut pieces = InstructionPieces::new();
         for at in first..first + count {
-            let piece = self.placed(at, descriptor.is_some(), &late)?;
+            let piece = match base {
+                AccessBase::Pointer { .. } if at > first && self.is_beside(at) => {
+                    let before = pieces.last().copied().ok_or_else(|| Diagnostic::bug("no first piece"))?;
+                    InstructionPiece { immediate: self.pieces[at].immediate, ..before }
+                }
+                AccessBase::Pointer { pointer, unit } => self.placed_far(at, (pointer, unit), &late)?,
+                AccessBase::Lds | AccessBase::Descriptor(_) => self.placed(at, base, &late)?,
+            };
             pieces.push(piece);
         }
-        if descriptor.is_none() {
+        if base == AccessBase::Lds {
             let copy = self.copy_offset(access.memory()?, expansion.iteration)?;
             for piece in &mut pieces {
                 match copy {
@@ -166,16 +172,38 @@ impl<'a> AddressLayer<'a> {
             let offset = self.iteration_offset(memory, expansion.iteration)?;
             pieces.iter_mut().for_each(|piece| piece.scalar_offset = offset);
         }
-        Ok(AddressedAccess { descriptor, width, pieces })
+        Ok(AddressedAccess { base, width, pieces })
+    }
+
+    /// True if a planned piece differs from the one before it in its immediate alone.
+    fn is_beside(&self, at: usize) -> bool {
+        let [before, piece] = [&self.pieces[at - 1], &self.pieces[at]];
+        (before.lane, before.scalar, &before.conditions) == (piece.lane, piece.scalar, &piece.conditions)
+    }
+
+    /// A planned piece with an address of 64 bits: so many units after a pointer.
+    fn placed_far(
+        &mut self,
+        at: usize,
+        (pointer, unit): (Operand, u32),
+        late: &LateFacts,
+    ) -> Result<InstructionPiece, Diagnostic> {
+        let piece = self.placed(at, AccessBase::Pointer { pointer, unit }, late)?;
+        let (address, carry) = (self.emitter.vgpr(2), self.emitter.sgpr(2));
+        let unit = Operand::inline_integer(unit as i32);
+        let unit = unit.ok_or_else(|| Diagnostic::bug("a unit that an instruction does not hold"))?;
+        self.emitter.op(Opcode::VMadI64I32, &[address, carry, piece.offset, unit, pointer]);
+        Ok(InstructionPiece { offset: address, ..piece })
     }
 
     /// A planned piece at this point of the code, in the first copy of its buffer.
     fn placed(
         &mut self,
         at: usize,
-        has_descriptor: bool,
+        base: AccessBase,
         late: &LateFacts,
     ) -> Result<InstructionPiece, Diagnostic> {
+        let has_descriptor = base.descriptor().is_some();
         let piece = &self.pieces[at];
         if let (LaneOffset::Register(offset), ScalarOffset::Register(scalar_offset), true) =
             (piece.lane, piece.scalar, piece.conditions.is_empty())

@@ -17,7 +17,7 @@ use smallvec::SmallVec;
 
 use super::AddressLayer;
 use super::access::{
-    AccessFacts, AccessPlan, AccessWidth, LdsFill, OffsetFacts, PlannedPiece, instruction_places,
+    AccessBase, AccessFacts, AccessPlan, AccessWidth, LdsFill, OffsetFacts, PlannedPiece, instruction_places,
 };
 use super::alike::{holds_copies, may_be_shared};
 use super::descriptors::DescriptorBase;
@@ -109,14 +109,14 @@ impl TileAccess<'_> {
 impl<'a> AddressLayer<'a> {
     /// The plan of a logical access of its own tile at this point of the code.
     pub(super) fn plan_tile(&mut self, facts: AccessFacts<'a>) -> Result<AccessPlan, Diagnostic> {
-        let (descriptor, offsets) = match facts.buffer {
+        let (base, offsets) = match facts.buffer {
             Some(buffer) => {
                 let granule = access_width(buffer, &facts.layout) / buffer.element_bytes;
-                (None, OffsetFacts { vector_only: true, granule, ..OffsetFacts::default() })
+                (AccessBase::Lds, OffsetFacts { vector_only: true, granule, ..OffsetFacts::default() })
             }
             None => {
                 let descriptor = self.descriptor(facts.memory, DescriptorBase::Tile)?;
-                (Some(descriptor), self.offset_facts(&facts)?)
+                (AccessBase::Descriptor(descriptor), self.offset_facts(&facts)?)
             }
         };
         let tile = TileAccess { facts, offsets };
@@ -126,9 +126,10 @@ impl<'a> AddressLayer<'a> {
         };
         let TileAccess { facts, offsets } = tile;
         let fill = facts.fills.map(|buffer| self.fill(&facts.layout, buffer));
-        let is_shared = descriptor.is_some() && fill.is_none() && may_be_shared(&self.pieces[pieces.clone()]);
+        let is_shared =
+            base != AccessBase::Lds && fill.is_none() && may_be_shared(&self.pieces[pieces.clone()]);
         Ok(AccessPlan {
-            descriptor,
+            base,
             advances: offsets.advances,
             is_mapped: false,
             width: AccessWidth::of(offsets.granule),

@@ -12,7 +12,7 @@ use bevy_ecs::prelude::*;
 use super::OperationLayer;
 use super::memory_instructions::{load, transposing_read};
 use crate::codegen::isa::{Inst, Opcode, Operand};
-use crate::codegen::lower::addresses::access::AccessWidth;
+use crate::codegen::lower::addresses::access::{AccessBase, AccessWidth};
 use crate::codegen::lower::emit::emitter::Scalar;
 use crate::codegen::lower::values::places::ValuePlace;
 use crate::ir::diagnostic::Diagnostic;
@@ -44,7 +44,7 @@ impl OperationLayer<'_> {
         let addressed = self.addressed(access)?;
         let AccessWidth { granule, repeats } = addressed.width;
         let loaded = granule / repeats * bytes;
-        let turning = match addressed.space() {
+        let turning = match addressed.base.space() {
             AddressSpace::Shared => self.kernel.world.get::<TransposingRead>(logical),
             AddressSpace::Global | AddressSpace::Register => None,
         };
@@ -53,7 +53,7 @@ impl OperationLayer<'_> {
                 let bits = by.bits(self.kernel.world.get::<TurnedUnits>(logical));
                 transposing_read(self.target, bits)?
             }
-            None => load(addressed.space(), loaded)?,
+            None => load(addressed.base, loaded)?,
         };
         let total = addressed.pieces.len() as u32 * granule * bytes;
         let value = self.emitter.vgpr(total.div_ceil(4));
@@ -61,13 +61,17 @@ impl OperationLayer<'_> {
             1 => self.parts(value, total, loaded),
             repeats => self.repeated_parts(value, total, loaded, [bytes, repeats]),
         };
-        let buffer = addressed.descriptor.map(|descriptor| (descriptor, self.cache_bits(logical)));
+        let cache = self.cache_bits(logical);
         for (piece, &dst) in addressed.pieces.iter().zip(&parts.registers) {
-            match buffer {
-                Some(buffer) => self.buffer_access(op, dst, piece, buffer),
-                None => {
-                    self.clear_for(piece, dst, loaded.div_ceil(4));
-                    self.lds_access(op, &[dst, piece.offset], piece);
+            self.clear_for(piece, dst, loaded.div_ceil(4));
+            match addressed.base {
+                AccessBase::Descriptor(descriptor) => self.buffer_access(op, dst, piece, (descriptor, cache)),
+                AccessBase::Lds => self.lds_access(op, &[dst, piece.offset], piece),
+                AccessBase::Pointer { .. } => {
+                    self.masked_access(
+                        piece,
+                        Inst::new(op, &[dst, piece.offset, Operand::NONE]).modifiers(cache),
+                    );
                 }
             }
         }
@@ -87,17 +91,25 @@ impl OperationLayer<'_> {
             None => self.in_registers(operand, elements, bytes)?,
         };
         let addressed = self.addressed(access)?;
-        let buffer = addressed.descriptor.map(|descriptor| (descriptor, self.cache_bits(logical)));
+        let cache = self.cache_bits(logical);
         let stored = addressed.width.granule * bytes;
         let first = self.emitter.mark().inst;
         for (piece, at) in addressed.pieces.iter().zip(0..) {
-            let (op, data) = self.store_of(addressed.space(), value, at * stored, stored)?;
-            match buffer {
-                Some(buffer) => self.buffer_access(op, data, piece, buffer),
-                None => self.lds_access(op, &[piece.offset, data], piece),
+            let (op, data) = self.store_of(addressed.base, value, at * stored, stored)?;
+            match addressed.base {
+                AccessBase::Descriptor(descriptor) => {
+                    self.buffer_access(op, data, piece, (descriptor, cache))
+                }
+                AccessBase::Lds => self.lds_access(op, &[piece.offset, data], piece),
+                AccessBase::Pointer { .. } => {
+                    self.masked_access(
+                        piece,
+                        Inst::new(op, &[piece.offset, data, Operand::NONE]).modifiers(cache),
+                    );
+                }
             }
         }
-        if buffer.is_some() {
+        if addressed.base.space() == AddressSpace::Global {
             self.emitter.out.written.insert(memory);
         } else if !self.is_mapped(logical)? {
             self.emitter.put_off_writes(memory, first);
@@ -116,7 +128,7 @@ impl OperationLayer<'_> {
             16 => Opcode::BufferLoadDwordx4Lds,
             bytes => return Err(Diagnostic::bug(format!("a load of {bytes} bytes to LDS"))),
         };
-        let (&[piece], Some(descriptor)) = (&addressed.pieces[..], addressed.descriptor) else {
+        let (&[piece], Some(descriptor)) = (&addressed.pieces[..], addressed.base.descriptor()) else {
             return Err(Diagnostic::bug("a load to LDS in pieces"));
         };
         let (base, place) = self.filled_place(expansion, access.memory()?)?;

@@ -61,13 +61,13 @@ impl OperationLayer<'_> {
         self.check_granule(node, dtype, addressed.width.granule)?;
         let (width, are_used) = (dtype.bytes().div_ceil(4), self.is_used(node));
         let elements = UpdatedElements { pieces: addressed.pieces, joined, width, are_used };
-        let before = match (addressed.descriptor, by_exchange, instruction) {
+        let before = match (addressed.base.descriptor(), by_exchange, instruction) {
             (None, _, Some(instruction)) => self.update_lds(instruction, &elements),
             (Some(descriptor), Some(update), _) => self.exchange_all(update, &elements, descriptor),
             (Some(descriptor), _, Some(instruction)) => self.update_memory(instruction, elements, descriptor),
             (_, _, None) => return Err(Diagnostic::bug("an update without an instruction")),
         };
-        if addressed.descriptor.is_some() {
+        if space == AddressSpace::Global {
             self.emitter.out.written.insert(memory);
         }
         if let Some(before) = before {

@@ -1,11 +1,11 @@
-//! The instructions that access memory: those of global memory go through a buffer descriptor, those of LDS
-//! have an address alone.
+//! The instructions that access memory: those of global memory go through a buffer descriptor or have an
+//! address of 64 bits, those of LDS have an address alone.
 
 use bevy_ecs::prelude::*;
 
 use super::OperationLayer;
 use crate::codegen::isa::{Inst, Modifiers, Opcode, Operand};
-use crate::codegen::lower::addresses::access::InstructionPiece;
+use crate::codegen::lower::addresses::access::{AccessBase, InstructionPiece};
 use crate::codegen::lower::emit::emitter::Scalar;
 use crate::codegen::target::Target;
 use crate::ir::access_flags::MemoryAccessFlags;
@@ -13,31 +13,45 @@ use crate::ir::diagnostic::{Diagnostic, Kind};
 use crate::ir::node::*;
 use crate::ir::types::{AddressSpace, DType};
 
-/// Instructions by the bytes that they access: of global memory, and of LDS.
-type WidthRows = [(u32, [Option<Opcode>; 2])];
+/// Instructions by the bytes that they access: through a descriptor, of LDS, and by pointers.
+type WidthRows = [(u32, [Option<Opcode>; 3])];
 
 const LOADS: &WidthRows = &[
-    (16, [Some(Opcode::BufferLoadDwordx4), Some(Opcode::DsReadB128)]),
-    (12, [Some(Opcode::BufferLoadDwordx3), None]),
-    (8, [Some(Opcode::BufferLoadDwordx2), Some(Opcode::DsReadB64)]),
-    (4, [Some(Opcode::BufferLoadDword), Some(Opcode::DsReadB32)]),
-    (2, [Some(Opcode::BufferLoadUshort), Some(Opcode::DsReadU16)]),
-    (1, [Some(Opcode::BufferLoadUbyte), Some(Opcode::DsReadU8)]),
+    (16, [Some(Opcode::BufferLoadDwordx4), Some(Opcode::DsReadB128), Some(Opcode::GlobalLoadDwordx4)]),
+    (12, [Some(Opcode::BufferLoadDwordx3), None, Some(Opcode::GlobalLoadDwordx3)]),
+    (8, [Some(Opcode::BufferLoadDwordx2), Some(Opcode::DsReadB64), Some(Opcode::GlobalLoadDwordx2)]),
+    (4, [Some(Opcode::BufferLoadDword), Some(Opcode::DsReadB32), Some(Opcode::GlobalLoadDword)]),
+    (2, [Some(Opcode::BufferLoadUshort), Some(Opcode::DsReadU16), Some(Opcode::GlobalLoadUshort)]),
+    (1, [Some(Opcode::BufferLoadUbyte), Some(Opcode::DsReadU8), Some(Opcode::GlobalLoadUbyte)]),
 ];
 
 const STORES: &WidthRows = &[
-    (16, [Some(Opcode::BufferStoreDwordx4), Some(Opcode::DsWriteB128)]),
-    (12, [None, Some(Opcode::DsWriteB96)]),
-    (8, [Some(Opcode::BufferStoreDwordx2), Some(Opcode::DsWriteB64)]),
-    (4, [Some(Opcode::BufferStoreDword), Some(Opcode::DsWriteB32)]),
-    (2, [Some(Opcode::BufferStoreShort), Some(Opcode::DsWriteB16)]),
-    (1, [Some(Opcode::BufferStoreByte), Some(Opcode::DsWriteB8)]),
+    (16, [Some(Opcode::BufferStoreDwordx4), Some(Opcode::DsWriteB128), Some(Opcode::GlobalStoreDwordx4)]),
+    (12, [None, Some(Opcode::DsWriteB96), None]),
+    (8, [Some(Opcode::BufferStoreDwordx2), Some(Opcode::DsWriteB64), Some(Opcode::GlobalStoreDwordx2)]),
+    (4, [Some(Opcode::BufferStoreDword), Some(Opcode::DsWriteB32), Some(Opcode::GlobalStoreDword)]),
+    (2, [Some(Opcode::BufferStoreShort), Some(Opcode::DsWriteB16), Some(Opcode::GlobalStoreShort)]),
+    (1, [Some(Opcode::BufferStoreByte), Some(Opcode::DsWriteB8), Some(Opcode::GlobalStoreByte)]),
 ];
 
 /// Stores of what begins in the upper half of a register.
 const UPPER_STORES: &WidthRows = &[
-    (1, [Some(Opcode::BufferStoreByteD16Hi), Some(Opcode::DsWriteB8D16Hi)]),
-    (2, [Some(Opcode::BufferStoreShortD16Hi), Some(Opcode::DsWriteB16D16Hi)]),
+    (
+        1,
+        [
+            Some(Opcode::BufferStoreByteD16Hi),
+            Some(Opcode::DsWriteB8D16Hi),
+            Some(Opcode::GlobalStoreByteD16Hi),
+        ],
+    ),
+    (
+        2,
+        [
+            Some(Opcode::BufferStoreShortD16Hi),
+            Some(Opcode::DsWriteB16D16Hi),
+            Some(Opcode::GlobalStoreShortD16Hi),
+        ],
+    ),
 ];
 
 /// The instructions of an update: without and with a result.
@@ -113,15 +127,20 @@ pub(super) fn updates(space: AddressSpace, op: AtomicOp, dtype: DType) -> Option
 }
 
 /// The instruction for so many bytes.
-fn of_width(rows: &WidthRows, space: AddressSpace, bytes: u32) -> Result<Opcode, Diagnostic> {
+fn of_width(rows: &WidthRows, base: AccessBase, bytes: u32) -> Result<Opcode, Diagnostic> {
     let row = rows.iter().find(|row| row.0 == bytes);
-    let found = row.and_then(|row| row.1[usize::from(space == AddressSpace::Shared)]);
+    let column = match base {
+        AccessBase::Descriptor(_) => 0,
+        AccessBase::Lds => 1,
+        AccessBase::Pointer { .. } => 2,
+    };
+    let found = row.and_then(|row| row.1[column]);
     found.ok_or_else(|| Diagnostic::bug(format!("an access of {bytes} bytes")))
 }
 
 /// The instruction that loads so many bytes.
-pub(super) fn load(space: AddressSpace, bytes: u32) -> Result<Opcode, Diagnostic> {
-    of_width(LOADS, space, bytes)
+pub(super) fn load(base: AccessBase, bytes: u32) -> Result<Opcode, Diagnostic> {
+    of_width(LOADS, base, bytes)
 }
 
 /// The instruction that turns elements of so many bits among lanes.
@@ -143,21 +162,21 @@ impl OperationLayer<'_> {
     /// The instruction that stores so many bytes of a value from number `byte` on, and their register.
     pub(super) fn store_of(
         &mut self,
-        space: AddressSpace,
+        base: AccessBase,
         value: Operand,
         byte: u32,
         bytes: u32,
     ) -> Result<(Opcode, Operand), Diagnostic> {
         let data = value.offset(byte / 4);
         Ok(match (bytes, byte % 4) {
-            (1 | 2, 2) => (of_width(UPPER_STORES, space, bytes)?, data),
+            (1 | 2, 2) => (of_width(UPPER_STORES, base, bytes)?, data),
             (1, position @ 1..) => {
                 let shifted = self.emitter.vgpr(1);
                 let shift = Scalar::Const(i64::from(position * 8));
                 self.emitter.with(Opcode::VLshrrevB32, shifted, &[shift, Scalar::Reg(data)]);
-                (of_width(STORES, space, 1)?, shifted)
+                (of_width(STORES, base, 1)?, shifted)
             }
-            _ => (of_width(STORES, space, bytes)?, data),
+            _ => (of_width(STORES, base, bytes)?, data),
         })
     }
 
@@ -175,10 +194,15 @@ impl OperationLayer<'_> {
 
     /// Emits an access of LDS for the lanes of a piece.
     pub(super) fn lds_access(&mut self, op: Opcode, operands: &[Operand], piece: &InstructionPiece) {
+        self.masked_access(piece, Inst::new(op, operands));
+    }
+
+    /// Emits an access for the lanes of a piece, with its immediate.
+    pub(super) fn masked_access(&mut self, piece: &InstructionPiece, access: Inst) {
         if let Some(mask) = piece.mask {
             self.emitter.op(Opcode::SMovB64, &[Operand::EXEC, mask]);
         }
-        self.emitter.push(Inst::new(op, operands).imm(piece.immediate));
+        self.emitter.push(access.imm(piece.immediate));
         if piece.mask.is_some() {
             self.emitter.with(Opcode::SMovB64, Operand::EXEC, &[Scalar::Const(-1)]);
         }
