@@ -34,15 +34,25 @@ use crate::prelude::*;
 /// `[EXPERTS, 2, N_BLOCKS, BLOCK_N, K]` (`[EXPERTS, N_BLOCKS, BLOCK_N, K]`), of which a workgroup takes
 /// one; `h` and `y` are `[BLOCKS, ROWS, N_BLOCKS, BLOCK_N]`, and `y` is of bf16. `BLOCK_N` is 128.
 ///
-/// | | f8e4m3fnuz (gfx942), f8e4m3fn (gfx950) | f4e2m1: MXFP4 |
-/// | --- | --- | --- |
-/// | a scale, of | f32 | f8e8m0 |
-/// | it is that of | a row of tokens or hidden rows and 128 of K; 128 x 128 of a matrix | a row, of each, and 32 of K |
-/// | `x_scale` of tokens | `[K/128, T]` | `[K/256, T, 8]` |
-/// | `x_scale`, `h_scale` of blocks | `[K/128, BLOCKS, ROWS]` | `[K/256, BLOCKS, ROWS, 8]` |
-/// | `w_scale` | `[EXPERTS, 2, N_BLOCKS, K/128]` | `[K/256, EXPERTS, 2, N_BLOCKS, BLOCK_N, 8]` |
-/// | `h_scale` as it is written | `[N_BLOCKS, BLOCKS, ROWS]` | `[N_GROUPS, BLOCKS, ROWS, 8]`, where `N_GROUPS` is N / 256, rounded up |
-/// | an iteration | 128 of K | `BLOCK_K` of K, such as 256 |
+/// Of f8e4m3fnuz (gfx942) and f8e4m3fn (gfx950) a row of tokens or hidden rows has a scale of f32 for each
+/// 128 of K, which are an iteration, and a matrix one for each 128 x 128:
+///
+/// | scales | shape |
+/// | --- | --- |
+/// | `x_scale` of tokens | `[K/128, T]` |
+/// | `x_scale` and `h_scale` of blocks | `[K/128, BLOCKS, ROWS]` |
+/// | `w_scale` | `[EXPERTS, 2, N_BLOCKS, K/128]`, `[EXPERTS, N_BLOCKS, K/128]` |
+/// | `h_scale` as it is written | `[N_BLOCKS, BLOCKS, ROWS]` |
+///
+/// Of f4e2m1, which is MXFP4 and multiplied by gfx950, rows and columns have one of f8e8m0 for each 32 of K,
+/// and an iteration has `BLOCK_K`, such as 256. Here `N_GROUPS` is N / 256, rounded up:
+///
+/// | scales | shape |
+/// | --- | --- |
+/// | `x_scale` of tokens | `[K/256, T, 8]` |
+/// | `x_scale` and `h_scale` of blocks | `[K/256, BLOCKS, ROWS, 8]` |
+/// | `w_scale` | `[K/256, EXPERTS, 2, N_BLOCKS, BLOCK_N, 8]`, or without the 2 |
+/// | `h_scale` as it is written | `[N_GROUPS, BLOCKS, ROWS, 8]` |
 ///
 /// [`super::super::arrange_scales`] makes scales of 4-bit floats of rows of them: those of all matrices are
 /// rows of one tensor. [`super::super::gather`] gathers rows of scales, too.
@@ -210,8 +220,8 @@ impl MixtureOfExperts {
     }
 
     /// `out[t] = sum over j of weights[t, j] * y[place_of_choice[t, j]]`, in the order of choices: `y` is
-    /// `[PLACES, N]`, `place_of_choice` and `weights` are `[T, TOPK]`, and `out` is `[T, N]`; `y` and `out` are
-    /// of the inputs' dtype, or of bf16 where inputs have scales. A place that is none, such as -1, adds
+    /// `[PLACES, N]`, `place_of_choice` and `weights` are `[T, TOPK]`, and `out` is `[T, N]`; `y` and `out`
+    /// are of the inputs' dtype, or of bf16 where inputs have scales. A place that is none, such as -1, adds
     /// nothing. A workgroup has `BLOCK_T` x `BLOCK_N` elements. The reads are tagged `read_places`,
     /// `read_weights` and `read_y`.
     ///

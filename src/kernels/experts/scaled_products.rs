@@ -1,6 +1,6 @@
-//! Products of experts whose elements are narrow floats with scales. Rows of the first one's result get scales
-//! of their own in its epilogue: of the largest element of a block, for which a workgroup has the block as a
-//! whole.
+//! Products of experts whose elements are narrow floats with scales. Rows of the first one's result get
+//! scales of their own in its epilogue: of the largest element of a block, for which a workgroup has the
+//! block as a whole.
 //!
 //! Sums are `[N, ROWS]`, so that a lane has neighbouring columns of a row: a row's scale is one register of
 //! it, and results are stored several at a time.

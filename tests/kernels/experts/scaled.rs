@@ -48,8 +48,8 @@ impl Sizes {
         self.dtype == F4E2M1
     }
 
-    /// Rows of `k` elements, whose scales lie where those of K come first and then those of rows; `group` rows
-    /// share scales.
+    /// Rows of `k` elements, whose scales lie where those of K come first and then those of rows; `group`
+    /// rows share scales.
     fn scaled(self, numbers: &mut Numbers, [rows, k, group]: [usize; 3]) -> Scaled {
         let codes: Vec<f64> = (0..rows * k).map(|_| numbers.part() * 4.0).collect();
         let elements = of_numbers(self.dtype, &[rows, k], &codes);
@@ -393,4 +393,19 @@ fn rows_of_zeros_become_zeros() {
         assert!(h.to_f64().iter().all(|&x| x == 0.0), "{dtype}");
         assert!(scales.to_f64().iter().all(|&x| x > 0.0 && x < 1e-29 || x == 1.0), "{dtype}");
     }
+}
+
+/// The tiles of an expert go from memory to the matrix core as bytes of two numbers.
+#[test]
+fn four_bit_tiles_of_experts_stay_packed() {
+    let sizes = [("BLOCKS", 2), ("ROWS", 64), ("K", 512), ("EXPERTS", 2), ("N_BLOCKS", 2), ("BLOCK_N", 128)];
+    let tiles = [("BLOCK_K", 256), ("WAVE_R", 32), ("WAVE_N", 64)];
+    let options = Options::new(Target::GFX950);
+    let options =
+        sizes.into_iter().chain(tiles).fold(options, |options, (name, size)| options.set(name, size));
+    let kernel = MixtureOfExperts::new(2, 1).inputs(F4E2M1).down().expect("a kernel");
+    let executable = kernel.compile(&options).expect("it compiles");
+    let assembly = executable.assembly().expect("a listing");
+    assert!(assembly.contains("v_mfma_scale_f32_16x16x128_f8f6f4"), "{assembly}");
+    assert!(!assembly.contains("ds_read_u8") && !assembly.contains("ds_write_b8"), "{assembly}");
 }
