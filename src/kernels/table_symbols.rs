@@ -421,6 +421,17 @@ pub(super) const MOE_GATE_UP: &[SymbolDefault] = symbol_defaults! {
     WAVE_N = 32 "columns of a wave",
 };
 
+pub(super) const MOE_PRODUCT_F8: &[SymbolDefault] = symbol_defaults! {
+    BLOCKS = 4 "blocks of rows",
+    ROWS = 32 "rows of a block: a power of two",
+    K = 256 "what is summed over, 128 per iteration",
+    EXPERTS = 8 "experts",
+    N_BLOCKS = 2 "blocks of columns of the result",
+    BLOCK_N = 128 "columns of a block, which a workgroup has",
+    WAVE_R = 16 "rows of a wave",
+    WAVE_N = 64 "columns of a wave",
+};
+
 pub(super) const MOE_COMBINE: &[SymbolDefault] = symbol_defaults! {
     T = 64 "tokens",
     N = 256 "columns of the result",

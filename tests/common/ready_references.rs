@@ -33,7 +33,9 @@ pub fn argument(name: &str, dtype: DType, shape: &[usize], sizes: &[(&'static st
         "ids" => Box::new(move |at| ((at as i64 * 29) % (size("ROWS") + 4) - 2) as f64),
         "expert_of_block" => Box::new(move |at| ((at as i64 * 5) % (size("EXPERTS") + 2) - 1) as f64),
         _ if dtype == F8E8M0 => Box::new(|at| [0.5, 1.0, 2.0, 4.0][(at + at / 4) % 4]),
-        "scale" | "row_scale" | "a_scale" | "b_scale" => Box::new(|at| [0.5, 1.0, 2.0, -4.0][at % 4]),
+        "scale" | "row_scale" | "a_scale" | "b_scale" | "x_scale" | "h_scale" | "w_scale" => {
+            Box::new(|at| [0.5, 1.0, 2.0, -4.0][at % 4])
+        }
         "positions" => Box::new(|at| (at * 3) as f64),
         // Each page once.
         "page_table" => Box::new(move |at| ((at as i64 * 29) % size("PAGES")) as f64),
@@ -493,6 +495,8 @@ pub fn reference(kernel: &str, l: &ReadyLaunch<'_>) -> Option<Outputs> {
         "moe_down" => l.downs(),
         "moe_down_atomic" => l.added_downs(2),
         "moe_combine" => l.combined(2),
+        "moe_gate_up_f8" => l.hidden_scales(),
+        "moe_down_f8" => l.scaled_downs(),
         "chained_gemm" => {
             let [m, of_l, n, k] = ["M", "L", "N", "K"].map(|name| l.size(name));
             // Sums of the first product are rounded.

@@ -22,7 +22,9 @@ const SHAPES: [usize; 3] = [1, 8, 3];
 /// gfx942, and the others none.
 fn refused(name: &str, target: Target) -> Option<String> {
     match name {
-        "gemm_f8_blocks" | "gemm_f8_scaled" => Some(format!("{target} has no matrix instruction")),
+        "gemm_f8_blocks" | "gemm_f8_scaled" | "moe_down_f8" | "moe_gate_up_f8" => {
+            Some(format!("{target} has no matrix instruction"))
+        }
         _ => None,
     }
 }

@@ -16,7 +16,7 @@ use groundswell_testing::ready_shapes::shape;
 const GENERIC: Target = Target::GFX9_4_GENERIC;
 
 /// Kernels of 8-bit floats, which are other numbers on each of the chips.
-const REFUSED: [&str; 2] = ["gemm_f8_blocks", "gemm_f8_scaled"];
+const REFUSED: [&str; 4] = ["gemm_f8_blocks", "gemm_f8_scaled", "moe_down_f8", "moe_gate_up_f8"];
 
 fn options(entry: &KernelEntry, number: usize) -> Options {
     let (values, open) = shape(entry, number);

@@ -2,8 +2,11 @@
 
 use std::panic::Location as Caller;
 
-use super::products::{DownResults, ExpertProducts, GateRows};
+use super::axes::{DownResults, GateRows};
+use super::products::ExpertProducts;
 use super::routing::{ExpertGroups, Renormalised, RouterScores, Routing, SelectionBias};
+use super::scaled_factors::ExpertScales;
+use super::scaled_products::ScaledProducts;
 use super::{combining, sorting};
 use crate::kernels::asked::asked_at;
 use crate::prelude::*;
@@ -23,6 +26,36 @@ use crate::prelude::*;
 ///
 /// Rows of an expert are filled up to whole blocks; a block that nobody needs has the expert -1, and costs no
 /// product. [`MixtureOfExperts::blocks`] says how many blocks are enough.
+///
+/// # Scales
+/// Tokens and matrices of narrow floats ([`MixtureOfExperts::inputs`]) have scales, which come after them as
+/// `x_scale`, `h_scale` and `w_scale`. Hidden rows get theirs in the epilogue of the first product, so that
+/// the second one takes `h` and `h_scale` as they are. Matrices have their columns in blocks, `w` is
+/// `[EXPERTS, 2, N_BLOCKS, BLOCK_N, K]` (`[EXPERTS, N_BLOCKS, BLOCK_N, K]`), of which a workgroup takes
+/// one; `h` and `y` are `[BLOCKS, ROWS, N_BLOCKS, BLOCK_N]`, and `y` is of bf16. `BLOCK_N` is 128.
+///
+/// Of f8e4m3fnuz (gfx942) and f8e4m3fn (gfx950) a row of tokens or hidden rows has a scale of f32 for each
+/// 128 of K, which are an iteration, and a matrix one for each 128 x 128:
+///
+/// | scales | shape |
+/// | --- | --- |
+/// | `x_scale` of tokens | `[K/128, T]` |
+/// | `x_scale` and `h_scale` of blocks | `[K/128, BLOCKS, ROWS]` |
+/// | `w_scale` | `[EXPERTS, 2, N_BLOCKS, K/128]`, `[EXPERTS, N_BLOCKS, K/128]` |
+/// | `h_scale` as it is written | `[N_BLOCKS, BLOCKS, ROWS]` |
+///
+/// Of f4e2m1, which is MXFP4 and multiplied by gfx950, rows and columns have one of f8e8m0 for each 32 of K,
+/// and an iteration has `BLOCK_K`, such as 256. Here `N_GROUPS` is N / 256, rounded up:
+///
+/// | scales | shape |
+/// | --- | --- |
+/// | `x_scale` of tokens | `[K/256, T, 8]` |
+/// | `x_scale` and `h_scale` of blocks | `[K/256, BLOCKS, ROWS, 8]` |
+/// | `w_scale` | `[K/256, EXPERTS, 2, N_BLOCKS, BLOCK_N, 8]`, or without the 2 |
+/// | `h_scale` as it is written | `[N_GROUPS, BLOCKS, ROWS, 8]` |
+///
+/// [`super::super::arrange_scales`] makes scales of 4-bit floats of rows of them: those of all matrices are
+/// rows of one tensor. [`super::super::gather`] gathers rows of scales, too.
 ///
 /// # Example
 /// ```
@@ -72,7 +105,8 @@ impl MixtureOfExperts {
         MixtureOfExperts { routing, ..self }
     }
 
-    /// Element type of tokens and of the experts' matrices: bf16, unless it is f16.
+    /// Element type of tokens and of the experts' matrices: bf16, unless it is f16, or f8e4m3fnuz, f8e4m3fn
+    /// or f4e2m1 with [scales](MixtureOfExperts#scales).
     #[must_use]
     pub fn inputs(self, dtype: DType) -> MixtureOfExperts {
         MixtureOfExperts { inputs: dtype, ..self }
@@ -153,7 +187,7 @@ impl MixtureOfExperts {
     /// # Errors
     /// Inputs of another dtype.
     pub fn gate_up(&self) -> Result<Kernel, Diagnostic> {
-        asked_at(self.caller, self.products().and_then(|all| all.gate_up(GateRows::OfTokens)))
+        asked_at(self.caller, self.first(GateRows::OfTokens))
     }
 
     /// The same of rows that have been gathered: `x` is `[BLOCKS, ROWS, K]`, and goes through LDS; there is
@@ -162,7 +196,7 @@ impl MixtureOfExperts {
     /// # Errors
     /// Those of [`MixtureOfExperts::gate_up`].
     pub fn gate_up_gathered(&self) -> Result<Kernel, Diagnostic> {
-        asked_at(self.caller, self.products().and_then(|all| all.gate_up(GateRows::Gathered)))
+        asked_at(self.caller, self.first(GateRows::Gathered))
     }
 
     /// The second product: `y[b, r] = h[b, r] Wdᵀ`: `h` is `[BLOCKS, ROWS, K]`, `w` `[EXPERTS, N, K]`,
@@ -171,7 +205,7 @@ impl MixtureOfExperts {
     /// # Errors
     /// Those of [`MixtureOfExperts::gate_up`].
     pub fn down(&self) -> Result<Kernel, Diagnostic> {
-        asked_at(self.caller, self.products().and_then(|all| all.down(DownResults::Rows)))
+        asked_at(self.caller, self.second(DownResults::Rows))
     }
 
     /// The second product, weighted and added to the rows of tokens by atomic updates: after
@@ -182,27 +216,63 @@ impl MixtureOfExperts {
     /// # Errors
     /// Those of [`MixtureOfExperts::gate_up`].
     pub fn down_atomic(&self) -> Result<Kernel, Diagnostic> {
-        asked_at(self.caller, self.products().and_then(|all| all.down(DownResults::Tokens)))
+        asked_at(self.caller, self.second(DownResults::Tokens))
     }
 
     /// `out[t] = sum over j of weights[t, j] * y[place_of_choice[t, j]]`, in the order of choices: `y` is
-    /// `[PLACES, N]`, `place_of_choice` and `weights` are `[T, TOPK]`, and `out` is `[T, N]`. A place that is
-    /// none, such as -1, adds nothing. A workgroup has `BLOCK_T` x `BLOCK_N` elements. The reads are tagged
-    /// `read_places`, `read_weights` and `read_y`.
+    /// `[PLACES, N]`, `place_of_choice` and `weights` are `[T, TOPK]`, and `out` is `[T, N]`; `y` and `out`
+    /// are of the inputs' dtype, or of bf16 where inputs have scales. A place that is none, such as -1, adds
+    /// nothing. A workgroup has `BLOCK_T` x `BLOCK_N` elements. The reads are tagged `read_places`,
+    /// `read_weights` and `read_y`.
     ///
     /// # Errors
     /// Those of [`MixtureOfExperts::gate_up`].
     pub fn combine(&self) -> Result<Kernel, Diagnostic> {
-        let products = self.products();
-        asked_at(self.caller, products.and_then(|all| combining::trace(all.inputs, all.top_k)))
+        asked_at(
+            self.caller,
+            self.products().and_then(|products| {
+                let rows = match products {
+                    Products::Plain(plain) => plain.inputs,
+                    Products::Scaled(_) => Bf16,
+                };
+                combining::trace(rows, self.routing.top_k)
+            }),
+        )
     }
 
-    fn products(&self) -> Result<ExpertProducts, Diagnostic> {
-        self.routing.check()?;
-        match self.inputs {
-            F16 | Bf16 => Ok(ExpertProducts { inputs: self.inputs, top_k: self.routing.top_k }),
-            other => Err(Diagnostic::invalid(format!("experts of {other}"))
-                .help("use tokens and matrices of bf16 or f16")),
+    fn first(&self, from: GateRows) -> Result<Kernel, Diagnostic> {
+        match self.products()? {
+            Products::Plain(plain) => plain.gate_up(from),
+            Products::Scaled(scaled) => scaled.gate_up(from),
         }
     }
+
+    fn second(&self, results: DownResults) -> Result<Kernel, Diagnostic> {
+        match self.products()? {
+            Products::Plain(plain) => plain.down(results),
+            Products::Scaled(scaled) => scaled.down(results),
+        }
+    }
+
+    fn products(&self) -> Result<Products, Diagnostic> {
+        self.routing.check()?;
+        let top_k = self.routing.top_k;
+        if let Some(scales) = ExpertScales::of(self.inputs) {
+            return Ok(Products::Scaled(ScaledProducts { scales, top_k }));
+        }
+        match self.inputs {
+            F16 | Bf16 => Ok(Products::Plain(ExpertProducts { inputs: self.inputs, top_k })),
+            other => Err(Diagnostic::invalid(format!("experts of {other}")).help(
+                "use tokens and matrices of bf16 or f16, or with scales of f8e4m3fnuz, f8e4m3fn or f4e2m1",
+            )),
+        }
+    }
+}
+
+/// The products of experts by what their elements are.
+enum Products {
+    /// 16-bit floats.
+    Plain(ExpertProducts),
+    /// Narrow floats with scales.
+    Scaled(ScaledProducts),
 }

@@ -8,6 +8,7 @@ use super::turned_units::{UnturnedFactor, turned_read};
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::kernel::DimTable;
 use crate::ir::layout::MmaType;
+use crate::ir::mapping::Mapping;
 use crate::ir::node::*;
 use crate::ir::nodes::Bug;
 use crate::passes::PassResult;
@@ -53,7 +54,10 @@ impl SmallFloatPacker {
                 return Ok(read);
             }
             let unturned = UnturnedFactor { read, dims: &dims, k, sum_dims, packing: small.packing };
-            if let Some(turned) = self.turned(editor, &unturned)? {
+            // Reads at coordinates are not turned.
+            if editor.get::<Mapping>(read).is_none()
+                && let Some(turned) = self.turned(editor, &unturned)?
+            {
                 return Ok(turned);
             }
         }

@@ -36,7 +36,11 @@ impl PackedReads {
     ) -> PassResult {
         let seen = editor.node(node)?;
         let (mut operands, dims) = (seen.operands.0.clone(), seen.ty.dims.clone());
-        let (mapping, flags) = (editor.take::<Mapping>(node), editor.take::<MemoryAccessFlags>(node));
+        let mapping = editor.take::<Mapping>(node);
+        if let Some(Mapping(coordinates)) = &mapping {
+            self.rows_at(editor, (node, &operands, coordinates), &dims, row)?;
+        }
+        let flags = editor.take::<MemoryAccessFlags>(node);
         let is_whole = mapping.is_none();
         let mut whole = None;
         if is_whole || row.words.is_none() {
@@ -74,6 +78,40 @@ impl PackedReads {
         }
         let values = operands.split_last().map_or(&[][..], |(_, values)| values);
         self.become_halves(editor, node, read, &place, (&others, values))
+    }
+
+    /// Makes a read of bytes for a read of 4-bit floats at coordinates that takes rows as they lie: the last
+    /// coordinate is the dimension along which they lie, which is the value's last one, too, and nothing else
+    /// depends on it. So products take the bytes of an expert's matrix as those of a whole memory.
+    fn rows_at(
+        &mut self,
+        editor: &mut KernelEditor<'_>,
+        (node, operands, coordinates): (Entity, &[Entity], &[SymExpr]),
+        dims: &Dims,
+        row: &PackedRow,
+    ) -> PassResult {
+        let Some((place, others)) = coordinates.split_last() else { return Ok(()) };
+        if row.words.is_some() || dims.last() != Some(&row.dim) || place.as_symbol() != Some(row.symbol) {
+            return Ok(());
+        }
+        // The elements are read as well, unless nobody asks for them, and volatile reads are counted.
+        let is_volatile = editor.get::<MemoryAccessFlags>(node).is_some_and(|flags| flags.volatile);
+        let is_own = |symbol: Symbol| symbol.scaled_from().map_or(symbol, |from| from.0) == row.symbol;
+        let mut depends = is_volatile;
+        others.iter().for_each(|other| other.visit(&mut |symbol| depends |= is_own(symbol)));
+        for &value in operands.split_last().map_or(&[][..], |(_, values)| values) {
+            depends |= editor.dims(value)?.contains(&row.dim);
+        }
+        if depends {
+            return Ok(());
+        }
+        let read = editor.maker(&row.dims_of_words(dims)).made(Op::Read, operands, row.packing.word);
+        let bytes = SymExpr::from(row.symbol.scaled(row.packing.elements));
+        editor.attach(read, Mapping(others.iter().cloned().chain([bytes]).collect()));
+        editor.copy::<MemoryAccessFlags>(node, read);
+        editor.copy::<Tag>(node, read);
+        self.whole.insert(node, read);
+        Ok(())
     }
 
     /// Makes a node the half of each byte of a value in which the element at `place` is; bytes may lie along

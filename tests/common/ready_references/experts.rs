@@ -134,4 +134,44 @@ impl ReadyLaunch<'_> {
         };
         vec![("out", (0..t * n).map(element).collect())]
     }
+
+    /// Sums of row `row` of `x` times row `column` of matrix `matrix` of `w`, both with their scales: 128 of
+    /// K have one, and as many columns.
+    fn scaled(&self, x: &str, row: usize, [matrix, column]: [usize; 2]) -> f64 {
+        let [k, columns] = ["K", "BLOCK_N"].map(|name| self.size(name));
+        let rows = self.size("BLOCKS") * self.size("ROWS");
+        let column = matrix * columns * self.size("N_BLOCKS") + column;
+        let of_k = |at: usize| {
+            let of_column = self.of("w_scale")[column / columns * k.div_ceil(128) + at / 128];
+            let scales = self.of(&format!("{x}_scale"))[at / 128 * rows + row] * of_column;
+            self.of(x)[row * k + at] * self.of("w")[column * k + at] * scales
+        };
+        (0..k).map(of_k).sum()
+    }
+
+    /// The scales of the hidden rows; an element itself may be a step of its format off.
+    pub(super) fn hidden_scales(&self) -> Outputs {
+        let [blocks, rows, block] = ["BLOCKS", "ROWS", "BLOCK_N"].map(|name| self.size(name));
+        let element = |row: usize, column: usize| {
+            let Some(expert) = self.expert_of(row / rows) else { return 0.0 };
+            let [gate, up] = [0, 1].map(|half| self.scaled("x", row, [2 * expert + half, column]));
+            (gate * sigmoid(gate) * up).abs()
+        };
+        let all = blocks * rows;
+        let scale = |at: usize| {
+            let columns = at / all * block..(at / all + 1) * block;
+            columns.map(|column| element(at % all, column)).fold(0.0, f64::max) / 240.0
+        };
+        vec![("h_scale", (0..self.size("N_BLOCKS") * all).map(scale).collect())]
+    }
+
+    pub(super) fn scaled_downs(&self) -> Outputs {
+        let rows = self.size("ROWS");
+        let columns = self.size("N_BLOCKS") * self.size("BLOCK_N");
+        let element = |at: usize| {
+            let row = at / columns;
+            self.expert_of(row / rows).map_or(0.0, |expert| self.scaled("h", row, [expert, at % columns]))
+        };
+        vec![("y", (0..self.size("BLOCKS") * rows * columns).map(element).collect())]
+    }
 }

@@ -3,6 +3,7 @@
 
 mod refusals;
 mod routing;
+mod scaled;
 
 use groundswell::kernels::{MixtureOfExperts, Waves, gather};
 use groundswell::prelude::*;

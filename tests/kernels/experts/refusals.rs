@@ -30,3 +30,32 @@ fn blocks_are_enough_for_every_choice() {
         assert_eq!(MixtureOfExperts::new(experts, top_k).blocks(tokens, rows), enough);
     }
 }
+
+#[test]
+fn what_a_chip_or_a_block_lacks_is_refused_when_it_is_compiled() {
+    let compiled = |dtype: DType, target: Target, changes: &[(&'static str, i64)]| {
+        let sizes = [("BLOCKS", 1), ("ROWS", 16), ("K", 256), ("EXPERTS", 1), ("N_BLOCKS", 1)];
+        let tiles = [("BLOCK_N", 128), ("WAVE_R", 16), ("WAVE_N", 64)];
+        let mut all: Vec<(&str, i64)> = sizes.into_iter().chain(tiles).collect();
+        if dtype == F4E2M1 {
+            all.extend([("N_GROUPS", 1), ("BLOCK_K", 256)]);
+        }
+        let options = all.iter().fold(Options::new(target), |options, &(name, size)| {
+            let changed = changes.iter().find(|change| change.0 == name).map_or(size, |change| change.1);
+            options.set(name, changed)
+        });
+        MixtureOfExperts::new(8, 2).inputs(dtype).gate_up_gathered()?.compile(&options)
+    };
+    for (dtype, target) in
+        [(F8E4M3Fnuz, Target::GFX950), (F8E4M3Fn, Target::GFX942), (F8E4M3Fn, Target::GFX90A)]
+    {
+        let fault = compiled(dtype, target, &[]).expect_err("no such instruction").to_string();
+        assert!(fault.contains(&format!("{target} has no matrix instruction")), "{fault}");
+    }
+    assert!(compiled(F8E4M3Fnuz, Target::GFX942, &[]).is_ok());
+    let fault = compiled(F4E2M1, Target::GFX942, &[]).expect_err("no such instruction").to_string();
+    assert!(fault.contains("gfx942 has no matrix instruction whose factors have scales"), "{fault}");
+    // Scales that lie side by side are those of 256 of K.
+    let fault = compiled(F4E2M1, Target::GFX950, &[("BLOCK_K", 96)]).expect_err("no whole group").to_string();
+    assert!(fault.contains("does not hold whole blocks of 256"), "{fault}");
+}
