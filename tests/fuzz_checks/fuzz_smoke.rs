@@ -411,6 +411,15 @@ fn random_loops_give_what_the_interpreter_gives() {
 }
 
 #[test]
+fn chained_products_give_what_the_interpreter_gives() {
+    let mut rng = inputs_from(14);
+    let count = cases(100);
+    let inputs = (0..count).map(|_| random_bytes(&mut rng, 160));
+    let ran = run_counting("chains", checks::chains_outcome, &Outcome::Ran, inputs);
+    assert!(ran * 2 >= count, "only {ran} of {count} kernels could be compiled");
+}
+
+#[test]
 fn products_of_computed_factors_are_what_plain_loops_give() {
     let mut rng = inputs_from(12);
     let count = cases(300);
