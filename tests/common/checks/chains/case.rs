@@ -27,8 +27,8 @@ pub(super) struct Case {
     pub(super) loads: GlobalToShared,
     pub(super) masked: MaskedTiles,
     pub(super) factors: UnitFactors,
-    /// How far results may be off, relative to the largest of their row: the factor of a second product may be
-    /// rounded to the neighbouring number.
+    /// How far results may be off, relative to the largest of their row: the factor of a second product may
+    /// be rounded to the neighbouring number.
     pub(super) tolerance: f64,
 }
 
@@ -82,7 +82,8 @@ impl Case {
                 false => Err(format!("wrong result: {comparison:?}")),
             }
         };
-        // That a last bit decides over a comparison or a rounding is rare: a fault shows with other numbers, too.
+        // That a last bit decides over a comparison or a rounding is rare: a fault shows with other numbers,
+        // too.
         if let Err(fault) = judged(3)
             && judged(1003).is_err()
             && judged(2003).is_err()

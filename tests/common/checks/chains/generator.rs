@@ -302,14 +302,16 @@ fn distribution(
     has_outer: bool,
 ) -> (String, Vec<Size>) {
     let edge = choices.one(&[16, 16, 32]);
-    let rows = edge * choices.one(&[1, 1, 2]);
     let waves = choices.one(&[1, 2, 4, 8]);
+    // Large tiles take long, and few waves can have them as well.
+    let rows = edge * if waves > 2 { 1 } else { choices.one(&[1, 1, 2]) };
     let block = rows * waves;
     let tile = edge.max(32) * choices.one(&[1, 2, 1]) / if edge == 16 { choices.one(&[1, 1, 2]) } else { 1 };
-    let trips = 1 + choices.below(7) as i64;
+    let trips = 1 + choices.below(6) as i64;
     let ragged = choices.one(&[0, 0, 5, -3, 17]);
     let length = (tile * trips + ragged).max(1);
-    let width = choices.one(&[block, 1, block / 2 + 3, 2 * block, block + 1, 2 * block - 5]);
+    let widths = [block, 1, block / 2 + 3, block + 1, 2 * block, 2 * block - 5];
+    let width = choices.one(&widths[..if block > 64 { 4 } else { 6 }]);
     let depth = choices.one(&[32, 16, 64, 24, 5, 40]);
     let mut sizes: Vec<Size> = vec![
         ("X", width, choices.sometimes(4)),

@@ -1,5 +1,5 @@
-//! Chained products in a loop, as attention has them: a product, arithmetic on its result, masks of places and
-//! of data, a softmax whose maximum and sum are carried with rescaling or are not, a cast, and one or two
+//! Chained products in a loop, as attention has them: a product, arithmetic on its result, masks of places
+//! and of data, a softmax whose maximum and sum are carried with rescaling or are not, a cast, and one or two
 //! products with the result; first products of two factors, a third product in the chain, first products in a
 //! loop of their own, chains in a loop of a plain product and one after another. Tiles, waves, memories,
 //! schedules, dtypes, chips and what a compilation may leave out are by choice, and sizes are ragged.

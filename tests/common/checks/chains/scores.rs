@@ -3,7 +3,8 @@
 use super::generator::Generator;
 
 impl Generator<'_, '_> {
-    /// Some steps of arithmetic and masks on the result of a product, with that of another one if there is one.
+    /// Some steps of arithmetic and masks on the result of a product, with that of another one if there is
+    /// one.
     pub(super) fn scored(&mut self, mut score: usize, other: Option<usize>) -> usize {
         let masks = self.choices.one(&[1, 0, 1, 2, 1, 3]);
         let early = if self.choices.sometimes(3) { masks.min(1) } else { 0 };
