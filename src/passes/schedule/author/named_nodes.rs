@@ -17,9 +17,9 @@ pub(super) fn tagged(
     view: SchedulerView,
     schedule: &WaveSchedule,
 ) -> Result<Option<TaggedNodes>, Diagnostic> {
-    let given = schedule.operations().iter().filter_map(|one| match &one.operation {
-        Operation::TagNodes { tag, nodes } => Some((tag, nodes, &one.location)),
-        _ => None,
+    let given = schedule.operations().iter().filter_map(|one| {
+        let Operation::TagNodes { tag, nodes } = &one.operation else { return None };
+        Some((tag, nodes, &one.location))
     });
     let mut given = given.peekable();
     if given.peek().is_none() {

@@ -3,7 +3,7 @@
 //! what comes out is legal is for others to find.
 
 use crate::ir::node::Control;
-use crate::ir::schedule::{Directive, Item, Operation, Pipeline, Stage, ValueId, WaveSchedule};
+use crate::ir::schedule::{Directive, Item, Operation, Pipeline, Scheduled, Stage, ValueId, WaveSchedule};
 
 /// A change. Operations are named by their numbers in the schedule.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -31,9 +31,9 @@ const HIGHEST_PRIORITY: i32 = 3;
 /// between clusters first.
 pub(super) fn moves(schedule: &WaveSchedule) -> Vec<ScheduleMove> {
     let (mut shifts, mut others) = (Vec::new(), Vec::new());
-    let interval = schedule.operations().iter().find_map(|one| match &one.operation {
-        Operation::Pipeline(pipeline) => Some(pipeline.initiation_interval() as i32),
-        _ => None,
+    let interval = schedule.operations().iter().find_map(|one| {
+        let Operation::Pipeline(pipeline) = &one.operation else { return None };
+        Some(pipeline.initiation_interval() as i32)
     });
     for (operation, one) in schedule.operations().iter().enumerate() {
         match &one.operation {
@@ -54,7 +54,19 @@ pub(super) fn moves(schedule: &WaveSchedule) -> Vec<ScheduleMove> {
                     others.extend([1, -1, 4, -4].map(|by| ScheduleMove::Offset { operation, group, by }));
                 }
             }
-            _ => {}
+            Operation::GetNodeByTag { .. }
+            | Operation::GetNodeByTagAndType { .. }
+            | Operation::GetNodeByTagAndIteration { .. }
+            | Operation::PartitionByAddressSpace { .. }
+            | Operation::PartitionByDim { .. }
+            | Operation::FilterNodes { .. }
+            | Operation::GetItem { .. }
+            | Operation::Insert { .. }
+            | Operation::Stagger { .. }
+            | Operation::Unroll { .. }
+            | Operation::ScheduleLoop { .. }
+            | Operation::TagNodes { .. }
+            | Operation::LoadToLds => {}
         }
     }
     shifts.extend(others);
@@ -140,10 +152,8 @@ fn apply(schedule: &WaveSchedule, operations: &mut [Operation], change: Schedule
 }
 
 fn items(operations: &mut [Operation], operation: usize) -> Option<&mut Vec<Item>> {
-    match operations.get_mut(operation)? {
-        Operation::Cluster { items } => Some(items),
-        _ => None,
-    }
+    let Operation::Cluster { items } = operations.get_mut(operation)? else { return None };
+    Some(items)
 }
 
 /// Moves a list to another cluster, and its nodes to another slot: only where the loop has a cluster for each
@@ -157,17 +167,15 @@ fn shift(
     let own = ValueId(schedule.operations().get(operation)?.results.start);
     let &Item::Value(list) = items(operations, operation)?.get(item)? else { return None };
     // The nodes of the steady state are those of a list before the pipeline.
-    let whole = match schedule.definition(list)?.operation {
-        Operation::FilterNodes { list, .. } => list,
-        _ => list,
-    };
-    let order = operations.iter().find_map(|operation| match operation {
-        Operation::ReorderGraph { clusters, .. } if clusters.contains(&own) => Some(clusters.clone()),
-        _ => None,
+    let of_steady = &schedule.definition(list)?.operation;
+    let whole = if let Operation::FilterNodes { list, .. } = of_steady { *list } else { list };
+    let order = operations.iter().find_map(|operation| {
+        let Operation::ReorderGraph { clusters, .. } = operation else { return None };
+        clusters.contains(&own).then(|| clusters.clone())
     })?;
-    let pipeline = operations.iter_mut().find_map(|operation| match operation {
-        Operation::Pipeline(pipeline) => Some(pipeline),
-        _ => None,
+    let pipeline = operations.iter_mut().find_map(|operation| {
+        let Operation::Pipeline(pipeline) = operation else { return None };
+        Some(pipeline)
     })?;
     if pipeline.initiation_interval() != order.len() {
         return None;
@@ -179,8 +187,7 @@ fn shift(
     }
     let from = order.iter().position(|&cluster| cluster == own)? as i32;
     let to = order[(from + by).rem_euclid(count) as usize];
-    let is_target =
-        |one: &crate::ir::schedule::Scheduled| one.results.start == to.0 && !one.results.is_empty();
+    let is_target = |one: &Scheduled| one.results.start == to.0 && !one.results.is_empty();
     let target = schedule.operations().iter().position(is_target)?;
     let from = items(operations, operation)?;
     let first = item - usize::from(is_skipped(from, item));
