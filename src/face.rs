@@ -59,8 +59,8 @@ pub mod compile {
     pub use crate::passes::workspace::Verify;
     pub use crate::runtime::bundle::Bundle;
     pub use crate::runtime::compile::{
-        MACHINE_PASSES, compile_uncached, fitting_options, kernel_with_reasons, machine_code_after,
-        machine_code_with_reasons,
+        FoundLoop, MACHINE_PASSES, SEARCHED_SCHEDULES, SearchedSchedule, compile_uncached, fitting_options,
+        kernel_with_reasons, machine_code_after, machine_code_with_reasons, search_schedule,
     };
     pub use crate::runtime::compiled::{link, listing, relocatable};
     pub use crate::runtime::executable::{BoundsCheck, Executable, Parameter, Size};

@@ -80,7 +80,9 @@ pub mod schedules {
         Cut, Roles, TileReads, schedule, schedule_of_direct_loads, schedule_of_early_loads,
         schedule_of_whole_tiles,
     };
-    pub use crate::passes::schedule::strategies::rows::{NONE, PING_PONG, PREFETCH, STRATEGIES, named};
+    pub use crate::passes::schedule::strategies::rows::{
+        NONE, PING_PONG, PREFETCH, SEARCH, STRATEGIES, named,
+    };
     pub use crate::passes::schedule::strategies::strategy::{Asked, Strategy};
     pub use crate::runtime::schedule_view::barriers_of;
 }

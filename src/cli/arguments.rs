@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use groundswell::internals::schedules::{Asked, NONE, STRATEGIES, Strategy, named};
+use groundswell::compile::SEARCHED_SCHEDULES;
+use groundswell::internals::schedules::{Asked, NONE, SEARCH, STRATEGIES, Strategy, named};
 use groundswell::prelude::{Deny, Diagnostic, Target, TargetId};
 use groundswell::simulator::Limits;
 use groundswell::target::TargetIdError;
@@ -158,8 +159,11 @@ pub struct KernelArguments {
     #[arg(long, value_name = "TARGET,..", value_delimiter = ',', default_value = "gfx942")]
     pub target: Vec<String>,
     /// How loops are scheduled
-    #[arg(long, value_parser = strategies(), default_value = NONE.name)]
+    #[arg(long, value_parser = strategies_and_search(), default_value = NONE.name)]
     pub schedule: &'static Strategy,
+    /// How many schedules --schedule search estimates at most
+    #[arg(long, value_name = "N", default_value_t = SEARCHED_SCHEDULES)]
+    pub search_candidates: u32,
     /// Let two groups of waves alternate between memory and compute
     #[arg(long)]
     pub pingpong: bool,
@@ -189,7 +193,8 @@ pub struct KernelArguments {
     /// What the kernel may not have: an error then says where it is
     #[arg(long, value_name = "WHAT,..", value_delimiter = ',', value_enum)]
     pub deny: Vec<Denied>,
-    /// Give loops the cycles of a table that `--emit schedule` has written
+    /// Give loops the cycles of a table that `--emit schedule` has written, or the `schedule` block that
+    /// --schedule search has found and `--emit operations` has written
     #[arg(long, value_name = "FILE")]
     pub schedule_file: Option<PathBuf>,
 
@@ -240,6 +245,17 @@ fn strategies() -> impl TypedValueParser<Value = &'static Strategy> {
     let by_name = |row: &&&Strategy| !matches!(row.asked, Asked::ByFile);
     let words = STRATEGIES.iter().filter(by_name).map(|row| PossibleValue::new(row.name).help(row.about));
     PossibleValuesParser::new(words).map(|word| named(&word).unwrap_or(&NONE))
+}
+
+/// The same with the search, which is made before a kernel is compiled.
+fn strategies_and_search() -> impl TypedValueParser<Value = &'static Strategy> {
+    let by_name = |row: &&Strategy| !matches!(row.asked, Asked::ByFile);
+    let rows = STRATEGIES.into_iter().filter(by_name).chain([&SEARCH]);
+    let words = rows.map(|row| PossibleValue::new(row.name).help(row.about));
+    PossibleValuesParser::new(words).map(|word| match word == SEARCH.name {
+        true => &SEARCH,
+        false => named(&word).unwrap_or(&NONE),
+    })
 }
 
 #[derive(Args)]

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use groundswell::compile::SEARCHED_SCHEDULES;
 use groundswell::internals::schedules::{NONE, PING_PONG, Strategy};
 use groundswell::internals::summary::duration;
 use groundswell::prelude::*;
@@ -146,6 +147,7 @@ fn plain(kernel: &str) -> KernelArguments {
         out_dtype: None,
         target: vec![Target::USUAL.name.to_string()],
         schedule: &NONE,
+        search_candidates: SEARCHED_SCHEDULES,
         pingpong: false,
         global_to_shared: None,
         fast_math: false,

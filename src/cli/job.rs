@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use groundswell::compile::Verify;
-use groundswell::compile::compile_uncached;
+use groundswell::compile::{compile_uncached, search_schedule};
 use groundswell::internals::foreign_dtype;
-use groundswell::internals::schedules::{NONE, PING_PONG, PREFETCH};
+use groundswell::internals::schedules::{NONE, PING_PONG, PREFETCH, SEARCH};
 use groundswell::kernels;
 use groundswell::kernels::{Choices, Waves};
 use groundswell::prelude::*;
@@ -102,7 +102,10 @@ impl Job {
         }
         options = arguments.deny.iter().fold(options, |options, denied| options.deny(denied.option()));
         let bindings = bound.0.iter().map(|(symbol, value, _)| (*symbol, *value)).collect();
-        let options = scheduled(options, arguments, written.as_ref(), source.as_ref())?;
+        let options = match arguments.schedule.name == SEARCH.name {
+            true => searched(&kernel, options, arguments, &targets)?,
+            false => scheduled(options, arguments, written.as_ref(), source.as_ref())?,
+        };
         Ok(Job { title, description, kernel, options, targets, bindings, source })
     }
 
@@ -296,6 +299,36 @@ fn global_to_shared(arguments: &KernelArguments) -> GlobalToShared {
     }
 }
 
+/// The options with the schedule of a file: a table, or a block.
+fn of_file(options: Options, name: String, text: String) -> Result<Options, Failure> {
+    let is_opening = |line: &str| line.starts_with("schedule ") && line.trim_end().ends_with('{');
+    let read = match text.lines().any(is_opening) {
+        true => WaveSchedule::parse(&text, &name).map(|block| options.wave_schedule(&block)),
+        false => ScheduleTable::parse(&text, &name).map(|table| options.schedule_table(&table)),
+    };
+    read.map_err(|faults| Failure::of_source(faults, NamedText { file: name.into(), text: text.into() }))
+}
+
+/// The options with the schedule that a search finds.
+fn searched(
+    kernel: &Kernel,
+    options: Options,
+    arguments: &KernelArguments,
+    targets: &[TargetId],
+) -> Result<Options, Failure> {
+    if arguments.schedule_file.is_some() || arguments.pingpong {
+        return Err(Failure::arguments("--schedule search goes with neither --schedule-file nor --pingpong"));
+    }
+    if targets.len() > 1 {
+        return Err(Failure::arguments("--schedule search takes one target: what it finds is for one chip"));
+    }
+    let found = search_schedule(kernel, &options, arguments.search_candidates)?;
+    // What is printed is the same with and without the search.
+    eprintln!("search: {} schedules estimated", found.tried);
+    found.loops.iter().for_each(|own| eprintln!("search: {own}"));
+    Ok(options.wave_schedule(&found.schedule))
+}
+
 /// The options with the schedule that the arguments ask for.
 fn scheduled(
     options: Options,
@@ -310,11 +343,7 @@ fn scheduled(
             ));
         }
         let text = inputs::read_text(&arguments.folder.join(path), inputs::TABLE)?;
-        let name = path.display().to_string();
-        let table = ScheduleTable::parse(&text, &name).map_err(|faults| {
-            Failure::of_source(faults, NamedText { file: name.into(), text: text.into() })
-        })?;
-        return Ok(options.schedule_table(&table));
+        return of_file(options, path.display().to_string(), text);
     }
     let strategy = arguments.schedule;
     if arguments.pingpong {

@@ -518,14 +518,20 @@ impl Options {
             GlobalToShared::Automatic => {
                 let widest = self.target().lds_load_widths.first() == Some(&WIDEST_LOAD);
                 widest
-                    && matches!(
-                        self.schedule,
+                    && match &self.schedule {
                         Schedule::PingPong
-                            | Schedule::Quadrants
-                            | Schedule::Interleaved
-                            | Schedule::Clusters
-                            | Schedule::Automatic
-                    )
+                        | Schedule::Quadrants
+                        | Schedule::Interleaved
+                        | Schedule::Clusters
+                        | Schedule::Automatic => true,
+                        Schedule::Manual(written) => written.loads_to_lds(),
+                        Schedule::None
+                        | Schedule::Prefetch
+                        | Schedule::FourStage
+                        | Schedule::Modulo
+                        | Schedule::TwoPhase
+                        | Schedule::Table(_) => false,
+                    }
             }
         }
     }

@@ -335,6 +335,17 @@ impl Workspace {
         Ok(())
     }
 
+    /// Runs all passes in front of the one that schedules loops, and finds out what nodes become.
+    ///
+    /// # Errors
+    /// As for [`Workspace::run`].
+    pub(crate) fn run_to_schedules(&mut self) -> PassResult {
+        let scheduling = PIPELINE.iter().position(|pass| pass.name == SCHEDULING);
+        let last = scheduling.and_then(|at| Some(PIPELINE.get(at.checked_sub(1)?)?.name));
+        self.run(last, Verify::Off, &mut Vec::new())?;
+        self.measure_code(&mut Vec::new())
+    }
+
     /// Runs one pass, if it has anything to do for the kernel.
     fn run_pass(&mut self, number: usize) -> PassResult {
         let (pass, system) = (&PIPELINE[number], &mut self.systems[number]);

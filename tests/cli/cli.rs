@@ -670,3 +670,29 @@ fn compile_shows_ir_and_machine_code_after_a_pass() {
         assert!(text(&output.stderr).contains(reason), "{}", text(&output.stderr));
     }
 }
+
+/// What a search finds is written to a file that gives the same code.
+#[test]
+fn schedules_that_are_searched_read_back() {
+    let directory = Directory::new("cli_searched");
+    let sizes = ["-s", "M=128", "-s", "N=128", "-s", "K=512", "--tile", "M=64,N=64,K=32"];
+    let compile = |more: &[&str]| groundswell(&[&["compile", "gemm"], &sizes[..], more].concat());
+    let search = ["--schedule", "search", "--search-candidates", "20", "--emit"];
+    let file = directory.file("best");
+    let written = compile(&[&search[..], &["operations", "-o", &file]].concat());
+    assert_eq!(written.status.code(), Some(0), "{}", text(&written.stderr));
+    assert!(text(&written.stderr).contains("search: "), "{}", text(&written.stderr));
+    let found = compile(&[&search[..], &["machine"]].concat());
+    let loaded = compile(&["--schedule-file", &file, "--emit", "machine"]);
+    assert_eq!(loaded.status.code(), Some(0), "{}", text(&loaded.stderr));
+    assert_eq!(loaded.stdout, found.stdout, "the same code");
+
+    let both = compile(&["--schedule-file", &file, "--schedule", "search"]);
+    assert!(text(&both.stderr).contains("goes with neither"), "{}", text(&both.stderr));
+    let two = compile(&["--schedule", "search", "--target", "gfx942,gfx950"]);
+    assert!(text(&two.stderr).contains("takes one target"), "{}", text(&two.stderr));
+    std::fs::write(&file, "schedule best {\n  tag_nodes \"a\" [\"loop.9\"]\n}\n").unwrap();
+    let wrong = compile(&["--schedule-file", &file]);
+    assert!(text(&wrong.stderr).contains("no operation `loop.9`"), "{}", text(&wrong.stderr));
+    assert_eq!(wrong.status.code(), Some(1));
+}

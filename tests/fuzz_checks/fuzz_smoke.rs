@@ -213,6 +213,8 @@ const SCHEDULE: &str = "schedule s {
   insert_cond_barrier_after lt 4 c
   stagger p.kernel
   unroll p.kernel 2
+  tag_nodes \"others\" [\"loop.0\", \"loop.0.mma.7\"]
+  load_to_lds
 }
 ";
 
@@ -408,6 +410,16 @@ fn random_loops_give_what_the_interpreter_gives() {
     let inputs = (0..count).map(|_| random_bytes(&mut rng, 200));
     let ran = run_counting("loops", checks::loops_outcome, &Outcome::Ran, inputs);
     assert!(ran * 4 >= count * 3, "only {ran} of {count} kernels could be compiled");
+}
+
+#[test]
+fn chained_products_give_what_the_interpreter_gives() {
+    let mut rng = inputs_from(14);
+    // Check mode takes up to a second for each.
+    let count = cases(100) / 2;
+    let inputs = (0..count).map(|_| random_bytes(&mut rng, 160));
+    let ran = run_counting("chains", checks::chains_outcome, &Outcome::Ran, inputs);
+    assert!(ran * 2 >= count, "only {ran} of {count} kernels could be compiled");
 }
 
 #[test]

@@ -10,6 +10,7 @@ mod manual_schedules;
 mod quadrants;
 mod schedule_times;
 mod schedules;
+mod searched;
 mod two_phase;
 mod unit_factors;
 mod unroll_schedules;

@@ -6,6 +6,7 @@ use groundswell::prelude::*;
 use groundswell::simulator::time::DeviceModel;
 use groundswell_testing::judged::{assert_right, verified};
 use groundswell_testing::loops::emitted;
+use groundswell_testing::meaning::reads_back;
 
 use super::attention::{Attention, CHAINS, CHIPS, Mask, Maximum, Second, Sizes, chain, parsed, trip};
 
@@ -247,4 +248,42 @@ fn the_last_products_stand_behind_the_barrier() {
         };
         assert_eq!(found, [("barrier", late); 2], "{runs:?}");
     }
+}
+
+/// Rows for 128 queries in eight waves, of any number of keys: the loop is unrolled, and its rest is entered
+/// in step.
+const OPEN: &str = "kernel open {
+  workgroup X, 128, 0
+  tile L, 32
+  wave X, 16
+  mma 16x16
+  q = memory [X, D] shared f16
+  k = memory [L, D] shared f16
+  v = memory [L, E] shared f16
+  o = memory [X, E] global f32
+  %query = read q
+  %zero = register [E, X] f32 0.0
+  %sum = iterate L (%acc = %zero) {
+    %start = register [L, X] f32 0.0
+    %key = read k
+    %score = mma %key, %query, %start
+    %least = min %score, 4.0
+    %weight = exp2 %least
+    %part = cast %weight f16
+    %value = read v
+    %next = mma %value, %part, %acc
+    yield %next
+  }
+  write %sum, o
+}
+";
+
+/// Barriers in front of the iterations that an unrolled loop leaves do not depend on where its results stand
+/// among the nodes, which no text tells.
+#[test]
+fn rests_of_unrolled_loops_read_back() {
+    let options = Options::new(Target::GFX942).schedule(Schedule::TwoPhase);
+    let options = options.set(Symbol::new("X"), 128).set(Symbol::new("D"), 32).set(Symbol::new("E"), 16);
+    let options = options.dynamic(Symbol::new("L")).global_to_shared(GlobalToShared::Fitting);
+    reads_back("open", &parsed(OPEN), &options);
 }

@@ -445,6 +445,31 @@ impl ScheduleTracer {
         self.record(Caller::caller(), &[target.0], |v| Operation::ScheduleLoop { target: v[0], strategy });
     }
 
+    /// Gives a tag to operations that are named by their places in the kernel, for the whole schedule:
+    /// `loop.0` is the first loop, and `loop.0.mma.7` an operation in it, as tables of schedules name them.
+    /// So a schedule fits one kernel with one set of options, and the kernel needs no tags.
+    ///
+    /// # Example
+    /// ```
+    /// use groundswell::prelude::*;
+    /// let schedule = WaveSchedule::trace("first_loop", |s| {
+    ///     s.tag_nodes("scores", ["loop.0"]);
+    ///     s.schedule_loop(s.get_node_by_tag("scores"), "clusters");
+    /// })?;
+    /// # Ok::<(), Diagnostic>(())
+    /// ```
+    #[track_caller]
+    pub fn tag_nodes<'n>(&self, tag: &str, nodes: impl IntoIterator<Item = &'n str>) {
+        let (tag, nodes) = (tag.into(), nodes.into_iter().map(Arc::from).collect());
+        self.record(Caller::caller(), &[], |_| Operation::TagNodes { tag, nodes });
+    }
+
+    /// Loads tiles straight into LDS if all of them can be, on chips where the compiler's own schedules do.
+    #[track_caller]
+    pub fn load_to_lds(&self) {
+        self.record(Caller::caller(), &[], |_| Operation::LoadToLds);
+    }
+
     /// The values that conditions on waves are made of.
     pub fn get_hardware_constraint(&self) -> HardwareConstraint {
         HardwareConstraint::default()

@@ -247,6 +247,17 @@ pub enum Operation {
         /// The word of the strategy, as in `--schedule`.
         strategy: Arc<str>,
     },
+    /// Gives a tag to operations that are named by their places in the kernel, as tables of schedules name
+    /// them. It holds for the whole schedule.
+    TagNodes {
+        /// The tag, which nothing in the kernel has.
+        tag: Arc<str>,
+        /// `loop.0`, the first loop of the kernel, or `loop.0.mma.7`, an operation in it.
+        nodes: Vec<Arc<str>>,
+    },
+    /// Loads tiles straight into LDS if all of them can be, on chips where the compiler's own schedules do.
+    /// It holds for the whole kernel.
+    LoadToLds,
 }
 
 /// How many values an operation defines.
@@ -266,7 +277,9 @@ impl Operation {
         match self {
             Operation::GetNodeByTag { .. }
             | Operation::GetNodeByTagAndType { .. }
-            | Operation::GetNodeByTagAndIteration { .. } => {}
+            | Operation::GetNodeByTagAndIteration { .. }
+            | Operation::TagNodes { .. }
+            | Operation::LoadToLds => {}
             Operation::PartitionByAddressSpace { list: value, .. }
             | Operation::PartitionByDim { list: value, .. }
             | Operation::GetItem { list: value, .. }
@@ -327,7 +340,9 @@ impl Operation {
             | Operation::Insert { .. }
             | Operation::Stagger { .. }
             | Operation::Unroll { .. }
-            | Operation::ScheduleLoop { .. } => Results::Nodes(0),
+            | Operation::ScheduleLoop { .. }
+            | Operation::TagNodes { .. }
+            | Operation::LoadToLds => Results::Nodes(0),
         }
     }
 }
@@ -367,6 +382,11 @@ impl WaveSchedule {
     pub(crate) fn names_strategies(&self) -> bool {
         let is_named = |one: &Scheduled| matches!(one.operation, Operation::ScheduleLoop { .. });
         self.data.operations.iter().any(is_named)
+    }
+
+    /// True if it has tiles loaded straight into LDS where that suits all of them.
+    pub(crate) fn loads_to_lds(&self) -> bool {
+        self.data.operations.iter().any(|one| matches!(one.operation, Operation::LoadToLds))
     }
 
     /// The schedule of these operations, whose values are of these kinds; written at `location`.

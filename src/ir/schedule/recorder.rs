@@ -56,3 +56,22 @@ impl Recorder {
         WaveSchedule::new(name, self.recorded.operations, self.recorded.kinds, location)
     }
 }
+
+impl WaveSchedule {
+    /// The schedule of these operations, whose values are numbered as they define them; written at
+    /// `location`.
+    ///
+    /// # Errors
+    /// The rule that an operation breaks.
+    pub(crate) fn of_operations(
+        name: &str,
+        operations: impl IntoIterator<Item = Operation>,
+        location: &Location,
+    ) -> Result<WaveSchedule, Diagnostic> {
+        let mut recorder = Recorder::default();
+        for operation in operations {
+            recorder.push(operation, Vec::new(), location.clone())?;
+        }
+        Ok(recorder.finish(name, location.clone()))
+    }
+}

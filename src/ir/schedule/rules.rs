@@ -3,7 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use super::operations::{Directive, Group, InsertPlace, Item, Operation, Pipeline, ValueId, ValueKind};
+use super::operations::{
+    Directive, Group, InsertPlace, Item, Operation, Pipeline, Scheduled, ValueId, ValueKind,
+};
 use super::recorded::Recorded;
 use crate::ir::assemble::is_identifier;
 use crate::ir::diagnostic::{Diagnostic, Location};
@@ -21,7 +23,9 @@ pub(super) fn check(operation: &Operation, recorded: &Recorded) -> RuleResult {
         Operation::GetNodeByTag { .. }
         | Operation::GetNodeByTagAndType { .. }
         | Operation::GetNodeByTagAndIteration { .. }
-        | Operation::GetItem { .. } => Ok(()),
+        | Operation::GetItem { .. }
+        | Operation::LoadToLds => Ok(()),
+        Operation::TagNodes { tag, .. } => new_tag(tag, recorded),
         Operation::ScheduleLoop { strategy, .. } if !is_identifier(strategy) => {
             let fault = Diagnostic::invalid(format!("`{}` names no schedule", strategy.escape_default()));
             Err(fault.help("take a word of `--schedule`"))
@@ -70,6 +74,15 @@ pub(super) fn check(operation: &Operation, recorded: &Recorded) -> RuleResult {
             }
         }
     }
+}
+
+/// Whether no operation has given a tag before.
+fn new_tag(tag: &str, recorded: &Recorded) -> RuleResult {
+    let is_same = |one: &&Scheduled| matches!(&one.operation, Operation::TagNodes { tag: known, .. } if **known == *tag);
+    let Some(first) = recorded.operations.iter().find(is_same) else { return Ok(()) };
+    Err(Diagnostic::invalid(format!("the tag \"{}\" is given twice", tag.escape_default()))
+        .note("it is given here first", Some(first.location.clone()))
+        .help("name all of its nodes at once"))
 }
 
 /// Whether the numbers of a directive are in range.

@@ -81,6 +81,17 @@ pub(crate) fn assign_layouts(
     convert_layouts(&site, demands, &mut commands)
 }
 
+/// The last node inside of a region; the region itself if it holds none.
+fn last_inside(region: Entity, bodies: &Query<&'static Body>) -> Entity {
+    let mut last = region;
+    while let Ok(body) = bodies.get(last)
+        && let Some(&inner) = body.0.last()
+    {
+        last = inner;
+    }
+    last
+}
+
 impl Spread<'_, '_, '_> {
     /// Gives results of products, reductions and loops the layouts that follow from how they are made,
     /// whatever their users want.
@@ -104,7 +115,8 @@ impl Spread<'_, '_, '_> {
         Ok(())
     }
 
-    /// What nodes need in other layouts than values have, in program order.
+    /// What nodes need in other layouts than values have, in program order: what a loop hands on it needs
+    /// after its body.
     fn demands(
         &mut self,
         order: &[Entity],
@@ -112,6 +124,8 @@ impl Spread<'_, '_, '_> {
         yields: &Query<&'static Yields>,
     ) -> Result<Vec<LayoutDemand>, Diagnostic> {
         let mut demands = Vec::new();
+        // The last nodes of loops that are open, and what these hand on.
+        let mut open: Vec<(Entity, Vec<LayoutDemand>)> = Vec::new();
         for &node in order {
             let (op, operands, ..) = self.nodes.get(node)?;
             match op.layout_rule() {
@@ -133,11 +147,13 @@ impl Spread<'_, '_, '_> {
                 LayoutRule::Carries => {
                     let arguments = &bodies.get(node)?.0;
                     let carried = operands.0.iter().zip(&yields.get(node)?.0).zip(arguments);
+                    let mut handed_on = Vec::new();
                     for (at, ((&init, &next), &argument)) in carried.enumerate() {
                         let Some(own) = self.found[argument] else { continue };
                         self.demand(node, DemandSlot::Operand(at), init, own, &mut demands)?;
-                        self.demand(node, DemandSlot::Yield(at), next, own, &mut demands)?;
+                        self.demand(node, DemandSlot::Yield(at), next, own, &mut handed_on)?;
                     }
+                    open.push((last_inside(node, bodies), handed_on));
                 }
                 LayoutRule::WithOperands | LayoutRule::WithValues(_) => {
                     let Some(own) = self.found[node] else { continue };
@@ -154,6 +170,9 @@ impl Spread<'_, '_, '_> {
                     }
                 }
                 LayoutRule::None | LayoutRule::OfUsers | LayoutRule::Own | LayoutRule::Carried(_) => {}
+            }
+            while let Some((_, handed_on)) = open.pop_if(|(last, _)| *last == node) {
+                demands.extend(handed_on);
             }
         }
         Ok(demands)

@@ -256,7 +256,7 @@ pub(crate) fn place_barriers(
 /// What the pass looks at of a loop.
 #[derive(QueryData)]
 pub(crate) struct WalkedLoop {
-    staggered: Has<Staggered>,
+    staggered: Option<&'static Staggered>,
     entered_in_order: Has<EnteredInOrder>,
     entered_with_loads: Option<&'static EnteredWithLoads>,
     settled: Has<Settled>,
@@ -602,7 +602,7 @@ impl Placer<'_, '_> {
             let (&op, operands, _) = self.found.nodes.get(node)?;
             match op.row().class {
                 // Its schedule has proved its own barriers, and one more would pair up with others.
-                OpClass::Region if self.found.loops.get(node)?.staggered => {
+                OpClass::Region if self.found.loops.get(node)?.staggered.is_some() => {
                     last = None;
                     new.extend(self.staggered_loop(node, &body[..at], touched)?);
                 }
@@ -646,15 +646,21 @@ impl Placer<'_, '_> {
         touched: &mut TouchedLds,
     ) -> Result<NewBarriers, Diagnostic> {
         let mut new = NewBarriers::new();
-        let is_open = match self.found.loops.get(node)?.entered_in_order {
+        let walked = self.found.loops.get(node)?;
+        let is_in_step = walked.staggered.is_none_or(|groups| groups.0.iter().all(|&late| late == 0));
+        let is_open = match walked.entered_in_order {
             true => !touched.has_reads_of_lds_alone(),
             false => *touched != TouchedLds::default(),
         };
         if is_open && self.only_later_loads(node, before, touched)? {
             touched.clear();
         } else if is_open {
-            // In front of the barriers that put the waves out of step.
-            let place = before.len() - self.controls_before(before)?;
+            // In front of the barriers that put the waves out of step. Controls in front of a loop that is
+            // entered in step belong to what was before.
+            let place = match is_in_step {
+                true => before.len(),
+                false => before.len() - self.controls_before(before)?,
+            };
             let entry = self.enter_settled(node, touched)?;
             new.extend(entry.into_iter().map(|own| (place, own)));
             touched.clear();

@@ -9,6 +9,7 @@
 //! - `author`: schedules and tables that an author wrote
 //! - [`estimate`]: what a trip of a loop would take, before anything is done
 //! - [`strategies`]: schedules that the compiler finds
+//! - [`search`]: shorter schedules, made of those by small changes, on request
 //! - [`show`]: listings, drawings, tables and pages
 //!
 //! The pass looks at every innermost loop: it makes the graph, asks the strategy that the options name for an
@@ -32,6 +33,7 @@ mod author;
 pub(crate) mod estimate;
 pub(crate) mod graph;
 pub(crate) mod judge;
+pub(crate) mod search;
 pub(crate) mod show;
 pub(crate) mod strategies;
 #[cfg(test)]

@@ -8,6 +8,7 @@
 //! - `pool`: memory of machine passes, reused between compilations
 //! - `reasons`: why the machine code waits where it does
 //! - `attempts`: what is compiled once more, in another way
+//! - `search`: a schedule that is looked for among many, on request
 //! - `facts`: what the others ask about the kernel and the target
 //! - `faults`: faults for the author when the machine lacks something or the options deny something
 //! - `object`, `launch`, `report`: the contents of the code object, the executable and the report
@@ -21,6 +22,7 @@ mod object;
 mod pool;
 mod reasons;
 mod report;
+mod search;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -29,6 +31,7 @@ pub use self::machine_passes::MACHINE_PASSES;
 use self::object::CodeObject;
 use self::pool::{MachineWorkspace, with_machine};
 pub use self::reasons::{kernel_with_reasons, machine_code_with_reasons};
+pub use self::search::{FoundLoop, SEARCHED_SCHEDULES, SearchedSchedule, search_schedule};
 use super::compiled_code::CompiledCode;
 use super::executable::{Executable, Inner};
 use super::explain::explained;

@@ -2,6 +2,7 @@
 //! with bytes of their own.
 
 mod assembler;
+mod chains;
 mod codegen;
 mod factors;
 mod kernel;
@@ -14,6 +15,7 @@ mod simulator;
 mod stages;
 
 pub use assembler::assembler;
+pub use chains::{chains, chains_outcome};
 pub use codegen::{decoder, machine, object};
 pub use factors::{factors, factors_outcome};
 pub use kernel::{Outcome, kernel, kernel_outcome};
@@ -42,6 +44,7 @@ pub const CHECKS: &[(&str, Check)] = &[
     ("memories", memories),
     ("numerics", numerics),
     ("loops", loops),
+    ("chains", chains),
     ("language", language),
     ("factors", factors),
     ("simulator", simulator),

@@ -41,6 +41,8 @@
 //!            | "interleave_ops" lists "[" [group {"," group}] "]"
 //!            | "unroll" place integer
 //!            | "schedule_loop" list name                          a loop, a word of `--schedule`
+//!            | "tag_nodes" quoted "[" quoted {"," quoted} "]"     a tag, "loop.0" or "loop.0.mma.7"
+//!            | "load_to_lds"
 //! stage      = "set_stage" {tuple} | "eliminate_epilogue" | "multi_buffer_count" integer
 //! tuple      = "(" [list {"," list}] ")"
 //! lists      = list | tuple                                       several lists, taken as one
@@ -108,6 +110,8 @@ const OPERATIONS: &[(&str, Arity)] = &[
     ("interleave_ops", Arity::Exactly(1)),
     ("unroll", Arity::Exactly(0)),
     ("schedule_loop", Arity::Exactly(0)),
+    ("tag_nodes", Arity::Exactly(0)),
+    ("load_to_lds", Arity::Exactly(0)),
 ];
 
 /// Statements inside a pipeline.

@@ -106,7 +106,9 @@ impl Made {
             | Operation::Insert { .. }
             | Operation::Stagger { .. }
             | Operation::Unroll { .. }
-            | Operation::ScheduleLoop { .. } => "nothing".to_owned(),
+            | Operation::ScheduleLoop { .. }
+            | Operation::TagNodes { .. }
+            | Operation::LoadToLds => "nothing".to_owned(),
         }
     }
 }

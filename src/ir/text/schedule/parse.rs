@@ -251,6 +251,11 @@ impl<'a> ScheduleParser<'_, 'a> {
                 let at = if self.is_straight(region) { at } else { factor_at };
                 (Operation::Unroll { region, factor }, at)
             }
+            "tag_nodes" => {
+                let tag = self.tag()?;
+                (Operation::TagNodes { tag, nodes: self.bracketed(["[", "]"], Self::tag)? }, at)
+            }
+            "load_to_lds" => (Operation::LoadToLds, word_at.clone()),
             "schedule_loop" => {
                 let (target, strategy) = (self.value(WantedValue::Nodes)?, self.strategy()?);
                 (Operation::ScheduleLoop { target, strategy }, at)

@@ -134,6 +134,14 @@ impl SchedulePrinter {
                 self.of("schedule_loop", *target);
                 self.write(format_args!(" {strategy}"));
             }
+            Operation::TagNodes { tag, nodes } => {
+                self.write(format_args!("tag_nodes \"{}\" [", tag.escape_default()));
+                self.separated(nodes, |printer, node| {
+                    printer.write(format_args!("\"{}\"", node.escape_default()));
+                });
+                self.out.push(']');
+            }
+            Operation::LoadToLds => self.out.push_str("load_to_lds"),
         }
     }
 

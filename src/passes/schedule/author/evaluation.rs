@@ -73,7 +73,7 @@ pub(super) struct Evaluation<'s, 'w> {
     pub(super) kernel: &'s mut Scheduling<'w>,
     pub(super) values: Vec<ScheduleValue>,
     pub(super) records: Vec<LoopRecord>,
-    /// The nodes that the tags of a strategy's schedule stand for; none for an author's.
+    /// The nodes that the tags of a schedule stand for, if it is a strategy's or names nodes itself.
     pub(super) tagged: Option<&'s TaggedNodes>,
     /// Tagged nodes, until the kernel changes.
     pub(super) tags: Option<TagIndex<'s>>,

@@ -10,8 +10,8 @@ use crate::passes::schedule::graph::dependence_graph::NodeId;
 use bevy_ecs::prelude::*;
 
 use super::evaluation::{Evaluation, Part, ScheduleByName, ScheduleValue, Stop, Which};
-use super::selection;
 use super::tags::{TagIndex, Tagged, of_known_loop};
+use super::{named_nodes, selection};
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::node::*;
 use crate::ir::node_map::NodeSet;
@@ -45,7 +45,9 @@ pub(crate) fn schedule(
 ) -> Result<Vec<LoopRecord>, Diagnostic> {
     let Schedule::Manual(written) = asked else { return Err(bug("no author's schedule")) };
     let at = written.location().clone();
-    evaluate(Evaluation::new(kernel, at, by_name), written)
+    let tagged = named_nodes::tagged(kernel.view(), written)?;
+    let evaluation = Evaluation { tagged: tagged.as_ref(), ..Evaluation::new(kernel, at, by_name) };
+    evaluate(evaluation, written)
 }
 
 /// Evaluates a strategy's schedule of one loop, whose dependences are known. Returns what became of the loop.
@@ -150,6 +152,8 @@ impl Evaluation<'_, '_> {
                 self.schedule_loop(*target, strategy)?;
                 Vec::new()
             }
+            // They hold for the whole schedule or kernel, and have been looked at before.
+            Operation::TagNodes { .. } | Operation::LoadToLds => Vec::new(),
         })
     }
 

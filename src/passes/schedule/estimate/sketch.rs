@@ -129,7 +129,7 @@ impl Sketch<'_> {
                 Ok(Vec::new())
             }
             // A trip of the unrolled loop is so many of these.
-            Operation::Unroll { .. } => Ok(Vec::new()),
+            Operation::Unroll { .. } | Operation::TagNodes { .. } | Operation::LoadToLds => Ok(Vec::new()),
             Operation::GetNodeByTagAndIteration { .. }
             | Operation::FilterNodes { .. }
             | Operation::ScheduleLoop { .. } => Err(NotSketched::Operation),

@@ -35,6 +35,18 @@ pub(crate) fn keys(found: &LoopGraph) -> PrimaryMap<NodeId, String> {
     keys
 }
 
+/// The logical nodes of a graph with the beginnings of their nodes' keys, in the order of the body.
+pub(crate) fn logical_names(found: &LoopGraph) -> Vec<(Entity, String)> {
+    let mut names: Vec<(Entity, String)> = Vec::new();
+    let mut seen: FxHashMap<Entity, ()> = FxHashMap::default();
+    for (&BodyNode { op, expansion, .. }, node) in found.nodes.values().zip(found.graph.nodes().values()) {
+        if seen.insert(expansion.logical, ()).is_none() {
+            names.push((expansion.logical, format!("{}.{}", word(op, node.class), names.len())));
+        }
+    }
+    names
+}
+
 /// The kind of a node, in one word.
 fn word(op: Op, class: Class) -> &'static str {
     match (class, op) {

@@ -10,7 +10,7 @@
 //! - [`buffer_parts`]: which accesses of an LDS buffer have no element in common
 //! - [`lds_use`]: what LDS holds at each place of the kernel
 //! - [`numbers`]: numbers of nodes, found by entity
-//! - [`keys`]: names of nodes that stay the same; [`words`]: nodes in words
+//! - [`keys`]: names of nodes that stay the same, and [`node_names`], of all loops; [`words`]: nodes in words
 
 pub(crate) mod assignment;
 pub(crate) mod buffer_parts;
@@ -21,6 +21,7 @@ pub(crate) mod keys;
 pub(crate) mod lds_use;
 pub(crate) mod loops;
 pub(crate) mod node_costs;
+pub(crate) mod node_names;
 pub(crate) mod numbers;
 pub(crate) mod resources;
 mod target_model;

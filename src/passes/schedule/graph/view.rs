@@ -40,6 +40,15 @@ pub struct Scheduling<'w> {
     pub(crate) settled: SmallVec<[Entity; 8]>,
 }
 
+impl<'w> Scheduling<'w> {
+    /// The kernel in a workspace.
+    pub(crate) fn of(workspace: &'w mut Workspace) -> Scheduling<'w> {
+        let Workspace { world, root, expanded: nodes, ops, .. } = workspace;
+        let (lds_use, settled) = (OnceCell::new(), SmallVec::new());
+        Scheduling { world, root: *root, nodes, ops, lds_bytes: None, lds_use, settled }
+    }
+}
+
 impl Scheduling<'_> {
     /// The kernel as it stands.
     pub(crate) fn view(&mut self) -> SchedulerView<'_> {

@@ -26,6 +26,7 @@ use crate::passes::schedule::apply::lifetimes;
 use crate::passes::schedule::apply::pressure;
 use crate::passes::schedule::apply::rebuild::Unfit;
 use crate::passes::schedule::apply::record::{LoopRecord, Outcome};
+use crate::passes::schedule::apply::written::WrittenSchedule;
 use crate::passes::schedule::estimate::needs::{bound, needs};
 use crate::passes::schedule::estimate::program::TripProgram;
 use crate::passes::schedule::estimate::sketch::{NotSketched, sketch};
@@ -38,6 +39,7 @@ use crate::passes::schedule::graph::loops::{Candidates, chip_model};
 use crate::passes::schedule::graph::resources::ResourceModel;
 use crate::passes::schedule::graph::view::{SchedulerView, Scheduling};
 use crate::passes::schedule::graph::words::{describe, describe_operation};
+use crate::passes::schedule::judge::verify::broken;
 
 /// The most nodes of a loop for which modulo scheduling is tried: that of larger ones can take longer than
 /// the rest of their compilation.
@@ -228,6 +230,47 @@ fn preferred(estimates: &[ScheduleCandidate]) -> Vec<usize> {
         (false, _) => (3, trip.clk),
     });
     trips.into_iter().map(|(at, _)| at).collect()
+}
+
+/// The strategies of `among` that suit a loop, the one that it gets first.
+///
+/// # Errors
+/// A kernel that is broken.
+pub(crate) fn suitable(
+    kernel: &mut Scheduling,
+    node: Entity,
+    found: &LoopGraph,
+    among: &[&'static Strategy],
+) -> Result<Vec<(&'static Strategy, EstimatedTrip)>, Diagnostic> {
+    let estimates = estimates(kernel, node, found, among)?;
+    let order = preferred(&estimates).into_iter();
+    Ok(order.filter_map(|at| Some((among[at], *estimates[at].estimate()?))).collect())
+}
+
+/// The estimate of a trip of the loop `node` under a schedule that a strategy wrote for it, or that was made
+/// of such a one, if it keeps dependences and the loop is long enough for it.
+///
+/// # Errors
+/// A kernel that is broken.
+pub(crate) fn estimate_written(
+    view: SchedulerView,
+    node: Entity,
+    found: &LoopGraph,
+    (strategy, written): (&Strategy, &WrittenSchedule),
+) -> Result<Option<EstimatedTrip>, Diagnostic> {
+    let trip = match sketch(view, found, &written.schedule, &written.tagged) {
+        Ok(trip) => trip,
+        Err(NotSketched::Broken(bug)) => return Err(bug.into()),
+        Err(NotSketched::Lds(_) | NotSketched::Operation) => return Ok(None),
+    };
+    if broken(found, &trip.assignment, Checks::Order).is_some() {
+        return Ok(None);
+    }
+    match timed(view, node, found, (strategy, trip), f64::INFINITY) {
+        Ok(estimate) => Ok(Some(estimate.trip)),
+        Err(NotEstimated::Refused(_)) => Ok(None),
+        Err(NotEstimated::Broken(fault)) => Err(fault),
+    }
 }
 
 /// The strategies that were not chosen for the loop whose trips take longest, by their names, the best one

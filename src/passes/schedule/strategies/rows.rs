@@ -158,7 +158,15 @@ pub(crate) static TABLE: Strategy = Strategy {
     spares_search: false,
 };
 
-/// All strategies.
+/// A bounded search, which is made before a compilation: what it finds is an author's schedule.
+pub static SEARCH: Strategy = Strategy {
+    name: "search",
+    about: "What small changes of the schedules above make shorter still, by the same estimate",
+    asked: Asked::ByFile,
+    ..AUTOMATIC
+};
+
+/// All strategies that a compilation knows.
 pub static STRATEGIES: [&Strategy; 12] = [
     &NONE,
     &PREFETCH,

@@ -51,7 +51,21 @@ pub(crate) fn write(
     node: Entity,
     found: &LoopGraph,
 ) -> Result<Result<WrittenSchedule, String>, Diagnostic> {
-    match classify(view, node, found) {
+    write_shifted(view, node, found, 0)
+}
+
+/// The same with so many parts of operations more in the first of their two clusters of matrix instructions,
+/// as far as there are any.
+///
+/// # Errors
+/// As [`write`].
+pub(crate) fn write_shifted(
+    view: SchedulerView,
+    node: Entity,
+    found: &LoopGraph,
+    more_early: i32,
+) -> Result<Result<WrittenSchedule, String>, Diagnostic> {
+    match classify(view, node, found, more_early) {
         Ok(clusters) => {
             let (tags, tagged) = NodeTags::plain(&clusters.named());
             Ok(Ok(WrittenSchedule::new(schedule_of_clusters(&clusters, &tags)?, tagged)))
@@ -114,7 +128,12 @@ fn moves_nothing(number: u32, places: &OperationPlaces, tiles: &[ClusterTile]) -
 ///
 /// # Errors
 /// Why it has none.
-fn classify(view: SchedulerView, node: Entity, found: &LoopGraph) -> Result<Clusters, NotClustered> {
+fn classify(
+    view: SchedulerView,
+    node: Entity,
+    found: &LoopGraph,
+    more_early: i32,
+) -> Result<Clusters, NotClustered> {
     let (waves, target) = (view.waves()?, view.settings()?.target());
     if waves == 0 || !waves.is_multiple_of(2 * target.simds_per_compute_unit) {
         return Err(NotClustered::Waves(waves));
@@ -129,7 +148,7 @@ fn classify(view: SchedulerView, node: Entity, found: &LoopGraph) -> Result<Clus
         return Err(NotClustered::Others("a product in front of which nothing is moved"));
     }
     let mut of_nodes = places.of_nodes(found);
-    let shares = shares::of(view, found, &places, &mut of_nodes)?;
+    let shares = shares::of(view, found, &places, &mut of_nodes, more_early)?;
     places.check(found, &of_nodes)?;
     let copies = tiles.iter().map(|tile| tile.copies).max().unwrap_or(1);
     LdsRoom::of(view, found)?.copies(copies, copies)?;

@@ -45,7 +45,7 @@ struct OperationUnit {
 }
 
 /// The vector operations of a loop, in the order in which clusters have them; `clusters` are those of
-/// nodes.
+/// nodes. The first shares have so many parts more than would make both take as long.
 ///
 /// # Errors
 /// A kernel that is broken.
@@ -54,13 +54,14 @@ pub(super) fn of(
     found: &LoopGraph,
     places: &OperationPlaces,
     clusters: &mut SecondaryMap<NodeId, u32>,
+    more_early: i32,
 ) -> Result<Vec<VectorShare>, NotClustered> {
     let mut shares = Vec::new();
     let mut firsts: Vec<u32> = vectors(places).map(|id| places.operations[id].cluster).collect();
     firsts.sort_unstable();
     firsts.dedup();
     for first in firsts {
-        VectorSegment::new(view, found, places, first)?.divide(&mut shares, clusters)?;
+        VectorSegment::new(view, found, places, first)?.divide(&mut shares, clusters, more_early)?;
     }
     Ok(shares)
 }
@@ -148,6 +149,7 @@ impl<'a> VectorSegment<'a> {
         &self,
         shares: &mut Vec<VectorShare>,
         clusters: &mut SecondaryMap<NodeId, u32>,
+        more_early: i32,
     ) -> Result<(), Bug> {
         let units = self.units();
         let costs = units.iter().map(|unit| self.cost(unit.operation)).collect::<Result<Vec<u64>, Bug>>()?;
@@ -161,7 +163,7 @@ impl<'a> VectorSegment<'a> {
             }
             early += costs.get(at).copied().unwrap_or(0);
         }
-        let cut = best.1;
+        let cut = best.1.saturating_add_signed(more_early as isize).clamp(fixed.min(best.1), units.len());
         let mut seen: Vec<ChainOperationId> = Vec::new();
         for unit in &units {
             let id = unit.operation;
