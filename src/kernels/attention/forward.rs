@@ -24,7 +24,7 @@ fn body<const CARRIED: usize>(attention: &Attention, w: &Tracer) {
     let (parts, value_parts) = (attention.head_parts(), attention.value_parts());
     distribute(attention, w);
     let [q, k, v] = attention.inputs_of(w);
-    let sequence = WorkgroupSequence::of(attention, w);
+    let sequence = WorkgroupSequence::of(attention, w, grid_axes(attention)[0]);
     let scales = TensorScales::of(attention, w);
     let scores = Scores::new(attention, w, sequence);
     let rotary = Rotary::of(attention, w);
@@ -55,16 +55,20 @@ fn body<const CARRIED: usize>(attention: &Attention, w: &Tracer) {
     }
 }
 
+/// The axes of the grid of queries and of heads. Under masks, which leave queries as much work as their places
+/// say, workgroups of all heads follow one another, so that dies and compute units get as much as each other.
+fn grid_axes(attention: &Attention) -> [u32; 2] {
+    if attention.masks.is_empty() { [0, 1] } else { [1, 0] }
+}
+
 /// How the kernel is spread over the machine.
 fn distribute(attention: &Attention, w: &Tracer) {
     let AttentionDims { batch, heads, queries, keys, kv_heads, .. } = AttentionDims::of(attention.heads);
     let [block_m, wave_m, block_n] = symbols(["BLOCK_M", "WAVE_M", "BLOCK_N"]);
     let is_packed = attention.tensors.layout == AttentionLayout::Packed;
-    // Masks leave the last queries the most keys: their workgroups start first, and those of all heads, which
-    // have as much work, one after the other, so that dies and compute units get as much as each other.
-    let is_uneven = !attention.masks.is_empty() && !is_packed;
-    let [of_queries, of_heads] = if is_uneven { [1, 0] } else { [0, 1] };
-    if is_uneven {
+    let [of_queries, of_heads] = grid_axes(attention);
+    // Masks leave the last queries the most keys: their workgroups start first.
+    if !attention.masks.is_empty() {
         w.distribute([reorder(of_queries, grid_size(of_queries) - 1 - workgroup_id(of_queries))]);
     }
     w.distribute([

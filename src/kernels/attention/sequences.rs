@@ -8,14 +8,18 @@ use crate::prelude::*;
 
 impl WorkgroupSequence {
     /// Before a loop over keys: offsets are read, and the loop gets as many tiles as the sequence has keys
-    /// for.
-    pub(super) fn of(attention: &Attention, w: &Tracer) -> WorkgroupSequence {
-        WorkgroupSequence::walking(attention, w, WalkedRows::Keys)
+    /// for. Workgroups divide the queries along an axis of the grid.
+    pub(super) fn of(attention: &Attention, w: &Tracer, axis: u32) -> WorkgroupSequence {
+        WorkgroupSequence::walking(attention, w, (WalkedRows::Keys, axis))
     }
 
-    /// Before a loop over some of the rows: offsets are read, and the loop gets as many tiles as the sequence
-    /// has rows for.
-    pub(super) fn walking(attention: &Attention, w: &Tracer, walked: WalkedRows) -> WorkgroupSequence {
+    /// Before a loop over some of the rows, while workgroups divide the others along an axis: offsets are
+    /// read, and the loop gets as many tiles as the sequence has rows for.
+    pub(super) fn walking(
+        attention: &Attention,
+        w: &Tracer,
+        (walked, axis): (WalkedRows, u32),
+    ) -> WorkgroupSequence {
         if attention.tensors.layout != AttentionLayout::Packed {
             return WorkgroupSequence::Whole;
         }
@@ -39,7 +43,7 @@ impl WorkgroupSequence {
         let (walked_rows, walked_block, first_walked, walked_count) = other;
         w.distribute([iterations(walked_rows, 0, tiles)]);
         // Workgroups behind the last row of a short sequence have nothing to do.
-        let has_rows = w.apply_expr(workgroup_id(0) * own_block).less(own_count);
+        let has_rows = w.apply_expr(workgroup_id(axis) * own_block).less(own_count);
         let all = w.apply_expr(Coordinate::from(walked_count).ceil_div(walked_block));
         w.set_symbol(tiles, w.select(has_rows, all, 0));
         let row = w.self_index(own_rows);

@@ -63,7 +63,7 @@ impl<'a> KeyGradients<'a> {
         let of_output = attention.output_gradient_of(w, Shared);
         let sums = minus_log_sum_exp(attention, w, Shared);
         let deltas = has_keys.then(|| minus_delta(attention, w, Shared));
-        let sequence = WorkgroupSequence::walking(attention, w, WalkedRows::Queries);
+        let sequence = WorkgroupSequence::walking(attention, w, (WalkedRows::Queries, 0));
         let own = own_rows(attention, sequence);
         let key = own.read(attention, w, k, (&parts, "read_k"));
         let value = v.map(|v| own.read(attention, w, v, (&value_parts, "read_v"))).unwrap_or_default();

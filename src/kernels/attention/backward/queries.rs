@@ -32,7 +32,7 @@ fn body<const PARTS: usize>(backward: &AttentionBackward, w: &Tracer) {
     let [q, k, v] = attention.inputs_of(w);
     let of_output = attention.output_gradient_of(w, Global);
     let terms = [minus_log_sum_exp(attention, w, Global), minus_delta(attention, w, Global)];
-    let sequence = WorkgroupSequence::of(attention, w);
+    let sequence = WorkgroupSequence::of(attention, w, 0);
     let scores = Scores::new(attention, w, sequence);
     let own = RowsOfValue::own(sequence, queries, heads);
     let shared = attention.heads.group().map(|_| Coordinate::from(attention.kv_head()));

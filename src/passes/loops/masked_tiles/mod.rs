@@ -129,11 +129,8 @@ fn find(
     (node, axis): (Entity, Dim),
 ) -> Result<Option<MaskedLoop>, Diagnostic> {
     let body = editor.body(node);
-    for &inner in &body {
-        let row = editor.op(inner)?.row();
-        if row.class == OpClass::Region || row.purity == Purity::Effect {
-            return Ok(None);
-        }
+    if !is_pure(editor, &body)? {
+        return Ok(None);
     }
     let geometry = editor.kernel::<Geometry>()?;
     let Some(tile) = geometry.loop_tile(axis) else { return Ok(None) };
@@ -166,6 +163,17 @@ fn find(
     }
     let trips = trips(arena, geometry, axis, (visible, plain)).map_err(|e| bug(&e))?;
     Ok(trips.map(|trips| MaskedLoop { masks, trips }))
+}
+
+/// True for the body of a loop that may be divided: it has no regions, and does nothing but hand on values.
+fn is_pure(editor: &KernelEditor<'_>, body: &[Entity]) -> Result<bool, Diagnostic> {
+    for &node in body {
+        let row = editor.op(node)?.row();
+        if row.class == OpClass::Region || row.purity == Purity::Effect {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// True for the body of a loop of several products: schedules overlap what stands between them.

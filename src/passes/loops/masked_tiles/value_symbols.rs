@@ -5,6 +5,7 @@ use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
 
 use super::tile_spans::{LoopTiles, SpanFinder};
+use super::{is_pure, multiplies_repeatedly};
 use crate::ir::constraint::SCALARS_OF_ITERATIONS;
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::expr::Symbol;
@@ -99,8 +100,13 @@ fn values_of_masks(editor: &mut KernelEditor<'_>) -> Result<SmallVec<[Entity; 2]
     let mut values = ValueSymbols::Asked(SmallVec::new());
     for region in editor.regions() {
         let Some(&Op::Iterate(axis)) = editor.get::<Op>(region) else { continue };
-        let Some(tile) = editor.kernel::<Geometry>()?.loop_tile(axis) else { continue };
+        let geometry = editor.kernel::<Geometry>()?;
+        let (Some(tile), size) = (geometry.loop_tile(axis), geometry.dim(axis).size) else { continue };
         let body = editor.body(region);
+        let is_one_tile = editor.kernel::<Expressions>()?.0.range(size).at_most(i64::from(tile));
+        if is_one_tile || !(is_pure(editor, &body)? || multiplies_repeatedly(editor, &body)?) {
+            continue;
+        }
         for &mask in &body {
             if editor.op(mask)? != Op::Select {
                 continue;
