@@ -55,8 +55,9 @@ fn body<const CARRIED: usize>(attention: &Attention, w: &Tracer) {
     }
 }
 
-/// The axes of the grid of queries and of heads. Under masks, which leave queries as much work as their places
-/// say, workgroups of all heads follow one another, so that dies and compute units get as much as each other.
+/// The axes of the grid of queries and of heads. Under masks, which leave queries as much work as their
+/// places say, workgroups of all heads follow one another, so that dies and compute units get as much as each
+/// other.
 fn grid_axes(attention: &Attention) -> [u32; 2] {
     if attention.masks.is_empty() { [0, 1] } else { [1, 0] }
 }

@@ -55,8 +55,8 @@ fn tiles_that_masks_hide_are_not_visited() {
     }
 }
 
-/// Sequences of a packed batch have tiles of their own that masks hide: of the workgroups of the long one, the
-/// first sees three quarters of the keys and the second all; that of the short one sees all of its keys.
+/// Sequences of a packed batch have tiles of their own that masks hide: of the workgroups of the long one,
+/// the first sees three quarters of the keys and the second all; that of the short one sees all of its keys.
 #[test]
 fn tiles_that_masks_hide_in_packed_sequences_are_not_visited() {
     let attention = Attention::new(1, DIM as u32).tile(AttentionTile::new(64, 16, 32)).packed();
@@ -92,7 +92,7 @@ fn tiles_that_masks_hide_in_packed_sequences_are_not_visited() {
     }
     let [skipped, visited, all] = &products[..] else { panic!("three launches") };
     assert_eq!(skipped.1, visited.1);
-    // Of 8 tiles of 32 keys: 6 and 8 for both workgroups of the long sequence, and 2 for that of the short one.
+    // Of 8 tiles of 32 keys: 6 and 8 for both workgroups of the long sequence, and 2 for that of the short.
     assert_eq!(visited.0, all.0);
     assert_eq!(skipped.0 * (8 + 8 + 2), all.0 * (6 + 8 + 2));
 }

@@ -73,8 +73,8 @@ pub(crate) enum AccessBase {
     Lds,
     /// A buffer descriptor: lanes that are outside have an offset outside.
     Descriptor(Operand),
-    /// A pointer in a pair of SGPRs, of memories that a descriptor does not span: offsets of lanes count units
-    /// of so many bytes, and lanes that are outside are switched off.
+    /// A pointer in a pair of SGPRs, of memories that a descriptor does not span: offsets of lanes count
+    /// units of so many bytes, and lanes that are outside are switched off.
     Pointer { pointer: Operand, unit: u32 },
 }
 

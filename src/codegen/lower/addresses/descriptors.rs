@@ -304,8 +304,8 @@ impl AddressLayer<'_> {
             .help("such memories have less than 2 GiB: make several of it"))
     }
 
-    /// Bytes from the first one of a memory to the last: dimensions may lie in any order, and that of a single
-    /// coordinate may have any stride.
+    /// Bytes from the first one of a memory to the last: dimensions may lie in any order, and that of a
+    /// single coordinate may have any stride.
     pub(super) fn reach_of_memory(&mut self, facts: &AccessFacts) -> Result<Expr, ExprError> {
         let mut reach = self.arena.int(i64::from(facts.element_bytes));
         for &(dim, stride) in &facts.strides {

@@ -12,7 +12,8 @@
 //!
 //! - `tile_spans`: the tiles in which a condition holds everywhere, and those in which it holds somewhere
 //! - `idle_tiles`: whether a loop hands on what it carries where a condition holds nowhere
-//! - `value_symbols`: symbols of values that places are compared with, such as lengths of sequences
+//! - `value_symbols`: symbols of values that places are compared with, such as lengths of sequences;
+//!   `mask_values`: which values get one
 //! - `seldom_masks`: the tiles in which lowering leaves the masks of a loop out
 //!
 //! A product of factors that are all zero counts as zero there: what a tile that is not visited has of
@@ -20,6 +21,7 @@
 //! ([`MaskedTiles::Visit`](crate::passes::options::MaskedTiles)) keep their loops as they are.
 
 mod idle_tiles;
+mod mask_values;
 mod seldom_masks;
 mod tile_spans;
 mod value_symbols;
@@ -41,9 +43,10 @@ use crate::passes::facts::{Expressions, Geometry, MaskedPart, Remainder, Setting
 use crate::passes::kernel_editor::KernelEditor;
 use crate::passes::options::MaskedTiles;
 use idle_tiles::LoopIteration;
+use mask_values::set_mask_values;
 pub(crate) use seldom_masks::find_seldom_masks;
 use tile_spans::{LoopTiles, SpanFinder, TileSpan};
-use value_symbols::{ValueSymbols, set_mask_values};
+use value_symbols::ValueSymbols;
 
 /// The pass itself; see the module. It copies loops that it looks at again, so it takes the whole world.
 pub(crate) fn divide_masked_loops(world: &mut World) -> PassResult {
