@@ -1,5 +1,5 @@
-//! Values without dimensions that masks compare places with: a symbol is set to each of them where it is made,
-//! and limits of tiles depend on that as they do on sizes.
+//! Values without dimensions that masks compare places with: a symbol is set to each of them where it is
+//! made, and limits of tiles depend on that as they do on sizes.
 
 use bevy_ecs::prelude::*;
 use smallvec::SmallVec;

@@ -1,4 +1,5 @@
-//! The symbols of values without dimensions that masks compare places with, as the length of a sequence is one.
+//! The symbols of values without dimensions that masks compare places with, as the length of a sequence is
+//! one.
 
 use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
