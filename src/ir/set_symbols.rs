@@ -39,7 +39,7 @@ impl SetSymbols {
         self.counted.push(symbol);
     }
 
-    /// Whether [`SetSymbols::count`] was told so.
+    /// True for symbols that [`SetSymbols::count`] was told of.
     pub(super) fn is_counted(&self, symbol: Symbol) -> bool {
         self.counted.contains(&symbol)
     }

@@ -23,7 +23,7 @@ const RUN: usize = 10;
 
 /// The figures and their ceilings.
 const CEILINGS: [(&str, usize); 8] = [
-    ("functions of more than 60 lines", 21),
+    ("functions of more than 60 lines", 20),
     ("functions with more than 6 parameters", 2),
     ("structs with more than 12 fields", 17),
     ("public items", 1625),

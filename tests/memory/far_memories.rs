@@ -160,6 +160,25 @@ fn rows_of_large_memories_are_written_and_read_where_they_are() {
     }
 }
 
+/// Columns that lie 512 MiB apart: what one kernel writes the other one reads, in its own order.
+#[test]
+fn columns_that_lie_far_apart_are_written_and_read() {
+    let sizes = [("M", 64), ("N", 6), ("LDA", 1 << 27), ("T", 6)];
+    let [written, columns] =
+        [WRITTEN, COLUMNS].map(|text| parsed(text).compile(&options(&sizes)).expect("compiles"));
+    let device = Device::simulator(Target::GFX942);
+    let memory = device.allocate((64 + 5 * (1 << 27)) * 4).expect("addresses");
+    let x = Tensor::random(&[64, 6], DType::F32, 4).expect("fits");
+    let [of_x, b] = [&x, &x].map(|tensor| device.upload_tensor(tensor).expect("fits"));
+    device.launch(&written).buffer(&of_x).buffer(&memory).run().expect("writes");
+    device.launch(&columns).buffer(&memory).buffer(&b).run().expect("reads");
+    let read = Tensor::from_bytes(&[64, 6], DType::F32, &b.read_bytes().expect("readable")).expect("whole");
+    let (x, read) = (x.to_f64(), read.to_f64());
+    for (m, t) in (0..64).flat_map(|m| (0..6).map(move |t| (m, t))) {
+        assert_eq!(read[m * 6 + t], x[m * 6 + 5 - t * 5 % 6], "row {m}, column {t}");
+    }
+}
+
 /// Rows of odd numbers of bytes have no larger unit than one.
 #[test]
 fn memories_beyond_the_units_of_their_rows_are_refused() {

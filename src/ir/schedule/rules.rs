@@ -76,7 +76,7 @@ pub(super) fn check(operation: &Operation, recorded: &Recorded) -> RuleResult {
     }
 }
 
-/// Whether no operation has given a tag before.
+/// Refuses a tag that an operation has given before.
 fn new_tag(tag: &str, recorded: &Recorded) -> RuleResult {
     let is_same = |one: &&Scheduled| matches!(&one.operation, Operation::TagNodes { tag: known, .. } if **known == *tag);
     let Some(first) = recorded.operations.iter().find(is_same) else { return Ok(()) };

@@ -89,16 +89,22 @@ fn print_dim(place: Printed<'_>, dim: &DimGeometry, out: &mut String) {
     out.push_str("),\n      ");
 }
 
+/// The symbols that a word is followed by, if it is there.
+fn symbols_after(parser: &mut Parser<'_>, word: &str) -> Parsed<Vec<Symbol>> {
+    let mut symbols = Vec::new();
+    if parser.cursor.take_word(word) {
+        while matches!(parser.cursor.peek(), Token::Name(_) | Token::Quoted(_)) {
+            symbols.push(symbol(&mut parser.cursor, "a symbol")?);
+        }
+        parser.cursor.expect(",")?;
+    }
+    Ok(symbols)
+}
+
 pub(super) fn read(parser: &mut Parser<'_>) -> Parsed<Attach> {
     let mut geometry = Geometry::default();
-    for (word, symbols) in [("dynamic", &mut geometry.dynamic), ("mask_values", &mut geometry.mask_values)] {
-        if parser.cursor.take_word(word) {
-            while matches!(parser.cursor.peek(), Token::Name(_) | Token::Quoted(_)) {
-                symbols.push(symbol(&mut parser.cursor, "a symbol")?);
-            }
-            parser.cursor.expect(",")?;
-        }
-    }
+    geometry.dynamic = symbols_after(parser, "dynamic")?;
+    geometry.mask_values = symbols_after(parser, "mask_values")?;
     parser.assume(&geometry.dynamic, &geometry.mask_values)?;
     while parser.cursor.take_word("dim") {
         let at = parser.cursor.location();
