@@ -102,9 +102,8 @@ fn symbols_after(parser: &mut Parser<'_>, word: &str) -> Parsed<Vec<Symbol>> {
 }
 
 pub(super) fn read(parser: &mut Parser<'_>) -> Parsed<Attach> {
-    let mut geometry = Geometry::default();
-    geometry.dynamic = symbols_after(parser, "dynamic")?;
-    geometry.mask_values = symbols_after(parser, "mask_values")?;
+    let (dynamic, mask_values) = (symbols_after(parser, "dynamic")?, symbols_after(parser, "mask_values")?);
+    let mut geometry = Geometry { dynamic, mask_values, ..Geometry::default() };
     parser.assume(&geometry.dynamic, &geometry.mask_values)?;
     while parser.cursor.take_word("dim") {
         let at = parser.cursor.location();
