@@ -106,6 +106,10 @@ mod runtime;
 mod small_float;
 mod spelling;
 #[cfg(feature = "compiler")]
+pub mod templates;
+#[cfg(feature = "compiler")]
+pub mod tuning;
+#[cfg(feature = "compiler")]
 mod workers;
 
 #[doc(inline)]

@@ -1,5 +1,6 @@
 //! Work on all cores, by threads that live as long as one call.
 
+use std::cell::Cell;
 use std::num::NonZero;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicU64};
@@ -11,10 +12,40 @@ fn cores() -> usize {
     *CORES.get_or_init(|| std::thread::available_parallelism().map_or(1, NonZero::get))
 }
 
+thread_local! {
+    /// The thread is one of several that work.
+    static WORKS: Cell<bool> = const { Cell::new(false) };
+}
+
+/// The time during which a thread is one of several that work.
+struct Working;
+
+impl Working {
+    fn begin() -> Working {
+        WORKS.set(true);
+        Working
+    }
+}
+
+impl Drop for Working {
+    fn drop(&mut self) {
+        WORKS.set(false);
+    }
+}
+
 /// Runs `work` on as many threads as there are cores, but on no more than `most`; the caller's thread is one
 /// of them. A panic of any is passed on.
+///
+/// On one of these threads it is that thread alone that works, as the other cores have work already.
 pub(crate) fn run(most: u64, work: impl Fn() + Sync) {
-    let threads = most.clamp(1, cores() as u64);
+    let threads = if WORKS.get() { 1 } else { most.clamp(1, cores() as u64) };
+    if threads == 1 {
+        return work();
+    }
+    let work = || {
+        let _working = Working::begin();
+        work();
+    };
     std::thread::scope(|scope| {
         for _ in 1..threads {
             scope.spawn(&work);
@@ -28,12 +59,25 @@ pub(crate) fn for_each<I>(items: I, most: u64, f: impl Fn(I::Item) + Sync)
 where
     I: Iterator + Send,
 {
+    for_each_with(items, most, || (), |(), item| f(item));
+}
+
+/// The same with a state of each thread's own, which it makes with `start`.
+pub(crate) fn for_each_with<I, S>(
+    items: I,
+    most: u64,
+    start: impl Fn() -> S + Sync,
+    f: impl Fn(&mut S, I::Item) + Sync,
+) where
+    I: Iterator + Send,
+{
     let items = Mutex::new(items);
     // A poisoned lock means that the iterator panicked in another thread, which `run` passes on.
     let next = || items.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).next();
     run(most, || {
+        let mut state = start();
         while let Some(item) = next() {
-            f(item);
+            f(&mut state, item);
         }
     });
 }

@@ -15,6 +15,7 @@ use groundswell::target::TargetIdError;
 use super::failure::Failure;
 use super::judgement::{OrderArguments, SimulatorArguments, seconds};
 use super::kernel_argument::KernelArgument;
+use super::tune::Tune;
 
 /// Compiles tile-level GPU kernels to AMD CDNA machine code, and runs and checks them on a simulator.
 #[derive(Parser)]
@@ -46,6 +47,8 @@ pub enum Verb {
     Cache(CacheVerb),
     /// Measure compile times, cold and cached, per phase, and the first one of a process
     Bench(Bench),
+    /// Find the best tile, waves, schedule and what else there is to choose, by time mode
+    Tune(Tune),
 }
 
 /// What is built ahead of time.
@@ -491,7 +494,7 @@ fn scalar(text: &str) -> Result<(String, String), String> {
 }
 
 /// `M=128`
-fn binding(text: &str) -> Result<(String, i64), String> {
+pub fn binding(text: &str) -> Result<(String, i64), String> {
     let (name, value) = text.split_once('=').ok_or("expected SYMBOL=INTEGER")?;
     let value = value.trim().parse().map_err(|_| format!("`{value}` is not an integer"))?;
     match name.trim() {

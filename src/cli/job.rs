@@ -391,7 +391,7 @@ fn choices(arguments: &KernelArguments) -> Result<Choices, Diagnostic> {
 }
 
 /// The dtype that an argument names.
-fn dtype(argument: &str, name: &str) -> Result<DType, Diagnostic> {
+pub fn dtype(argument: &str, name: &str) -> Result<DType, Diagnostic> {
     DType::from_name(name).ok_or_else(|| {
         let help = foreign_dtype(name).unwrap_or_else(|| {
             let names: Vec<&str> = DType::all().filter(|&t| t != DType::I1).map(DType::name).collect();

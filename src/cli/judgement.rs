@@ -9,7 +9,7 @@ use std::time::Duration;
 use clap::Args;
 use groundswell::diagnostic::Kind;
 use groundswell::prelude::Diagnostic;
-use groundswell::simulator::time::{ClockChoice, DeviceModel, Pipe, TimeOptions, TimeReport};
+use groundswell::simulator::time::{ClockChoice, DeviceModel, Fidelity, Pipe, TimeOptions, TimeReport};
 use groundswell::simulator::{CheckReport, Limits, WaveOrder};
 use groundswell::target::Target;
 use serde_json::{Map, Value, json};
@@ -65,6 +65,10 @@ pub struct SimulatorArguments {
     /// from 1 to 10000 MHz; without this, sustained
     #[arg(long, value_name = "CLOCK", requires = "time", value_parser = clock)]
     pub clock: Option<ClockChoice>,
+    /// With --time: execute only what addresses and branches depend on, and of steady loops a few trips; much
+    /// faster, and nearly the same. Kernels whose branches depend on what they compute are executed in full
+    #[arg(long, requires = "time")]
+    pub sampled: bool,
     /// With --time: write a trace for Perfetto or chrome://tracing
     #[arg(long, value_name = "FILE", requires = "time")]
     pub trace: Option<PathBuf>,
@@ -102,6 +106,9 @@ impl SimulatorArguments {
             return Err(Failure::usage(Diagnostic::invalid(message).help(format!("timed are {}", chips()))));
         }
         let mut options = TimeOptions::new(device);
+        if self.sampled {
+            options = options.fidelity(Fidelity::Sampled);
+        }
         if self.trace.is_some() || self.page.is_some() || self.picture.is_some() {
             options = options.events(EVENTS);
         }
@@ -156,7 +163,7 @@ fn chip(name: &str) -> Result<&'static DeviceModel, String> {
 /// Plausible clocks in MHz: a value that no chip comes near is a mistake.
 const CLOCKS: RangeInclusive<f64> = 1.0..=10_000.0;
 
-fn clock(text: &str) -> Result<ClockChoice, String> {
+pub fn clock(text: &str) -> Result<ClockChoice, String> {
     match text {
         "sustained" => return Ok(ClockChoice::Sustained),
         "greatest" => return Ok(ClockChoice::Greatest),

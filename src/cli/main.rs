@@ -31,6 +31,7 @@ mod sim;
 mod snippet;
 mod standard_input;
 mod terminal;
+mod tune;
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -70,6 +71,7 @@ fn main() -> ExitCode {
         Verb::Build(arguments) => build::build(arguments),
         Verb::Cache(cache) => cache_verb::cache(cache),
         Verb::Bench(bench) => bench::bench(bench),
+        Verb::Tune(arguments) => tune::tune(arguments),
     };
     warn_of_cache(audience);
     match (&outcome, audience, files.text_stream()) {

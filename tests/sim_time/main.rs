@@ -1,5 +1,6 @@
 //! Time mode against measurements of others, its pictures, and what is chosen by it.
 
+mod sampled;
 mod sim_time;
 mod sim_time_choices;
 mod sim_time_grid;

@@ -38,6 +38,7 @@ mod powers;
 mod program;
 mod progress;
 mod random;
+mod register_bits;
 mod rounds;
 mod start;
 mod stats;

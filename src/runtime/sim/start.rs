@@ -183,12 +183,12 @@ impl<'a> LaunchContext<'a> {
         }
     }
 
-    /// Number of workgroups.
     /// Workgroups along each axis.
     pub(super) fn grid(&self) -> [u64; 3] {
         self.config.grid.map(u64::from)
     }
 
+    /// Number of workgroups.
     pub(super) fn workgroups(&self) -> u64 {
         self.config.grid.iter().map(|&n| u64::from(n)).product()
     }
@@ -224,6 +224,16 @@ impl<'a> LaunchContext<'a> {
     /// Registers of a wave before its first instruction.
     pub(super) fn start(&self, w: &mut Wave, index: usize, ids: [u32; 3]) {
         w.reset(self.program, self.private_bytes);
+        self.fill(w, index, ids);
+    }
+
+    /// The same for a wave that uses only some rows of vector registers: the others may be anything.
+    pub(super) fn start_with_rows(&self, w: &mut Wave, index: usize, ids: [u32; 3], rows: &[usize]) {
+        w.reset_rows(self.program, self.private_bytes, rows);
+        self.fill(w, index, ids);
+    }
+
+    fn fill(&self, w: &mut Wave, index: usize, ids: [u32; 3]) {
         w.pc = self.entry;
         w.mode = self.mode;
         w.hardware_id = hardware_id(index);

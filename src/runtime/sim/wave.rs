@@ -109,11 +109,22 @@ impl Wave {
 
     /// Everything zero, with the registers that the program uses. Keeps its memory.
     pub(super) fn reset(&mut self, program: &Program, private_bytes: u32) {
+        self.rows.clear();
+        self.rows.resize(program.rows(), [0; LANES]);
+        self.reset_all_but_rows(private_bytes);
+    }
+
+    /// The same for a wave that uses only some of its rows: the others may be anything.
+    pub(super) fn reset_rows(&mut self, program: &Program, private_bytes: u32, rows: &[usize]) {
+        self.rows.resize(program.rows(), [0; LANES]);
+        rows.iter().for_each(|&row| self.rows[row] = [0; LANES]);
+        self.reset_all_but_rows(private_bytes);
+    }
+
+    fn reset_all_but_rows(&mut self, private_bytes: u32) {
         self.s = [0; 128];
         self.scc = false;
         self.trap_status = 0;
-        self.rows.clear();
-        self.rows.resize(program.rows(), [0; LANES]);
         self.private_words = private_bytes.div_ceil(4);
         self.private.clear();
         self.private.resize(self.private_words as usize * LANES, 0);

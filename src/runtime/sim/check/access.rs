@@ -12,6 +12,7 @@ use super::super::error::{MemoryAccess, Stopped};
 use super::super::execute::{self, Footprint, MemorySpace, footprints, merge_loaded, permuted, swizzled};
 use super::super::memory::WrittenBytes;
 use super::super::program::Step;
+use super::super::register_bits::{FIRST_VECTOR, SCC};
 use super::super::wave::{EXEC as EXEC_PAIR, LANES, VectorRow, Wave};
 use super::checker::{
     CheckWorker, LaunchChecker, Runner, STORES, WaveStep, WaveTurn, returned, undefined_store, uninitialised,
@@ -19,7 +20,7 @@ use super::checker::{
 use super::data::StoreData;
 use super::definedness::Undefined;
 use super::device;
-use super::facts::{CompletionOrder, FIRST_VECTOR, InstructionFacts, SCC};
+use super::facts::{CompletionOrder, InstructionFacts};
 use super::finding::{FindingKind, Memory, Use};
 use super::flight::row_of;
 use super::found::Raw;

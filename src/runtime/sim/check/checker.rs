@@ -8,12 +8,13 @@ use crate::codegen::target::Target;
 
 use super::super::execute::{ExecutionContext, Footprint, Lds, WidenedCache};
 use super::super::memory::WrittenBytes;
+use super::super::register_bits::FIRST_VECTOR;
 use super::super::rounds::Rounds;
 use super::super::start::LaunchContext;
 use super::super::wave::{Progress, Wave};
 use super::definedness::Undefined;
 use super::device;
-use super::facts::{FIRST_VECTOR, Table, name};
+use super::facts::{Table, name};
 use super::finding::{FindingKind, Lanes};
 use super::flight::Flight;
 use super::found::{Consequence, FindingSet, Raw};

@@ -13,8 +13,9 @@ use crate::codegen::isa::{Counter, WaitCounts};
 use super::super::error::Stopped;
 use super::super::execute::{self, ExecutionContext};
 use super::super::program::Step;
+use super::super::register_bits::{RegisterBits, meet};
 use super::super::wave::{EXEC, LANES, VectorRow, Wave};
-use super::facts::{CompletionOrder, InstructionFacts, RegisterBits, Table};
+use super::facts::{CompletionOrder, InstructionFacts, Table};
 use super::finding::WaitCounter;
 
 /// What vmcnt and lgkmcnt can count.
@@ -349,9 +350,7 @@ impl Flight {
         let index = self.operations.iter().rposition(|o| {
             let ordered =
                 in_queue_with == Some(CompletionOrder::Vector) && o.order == CompletionOrder::Vector;
-            !ordered
-                && o.lanes & lanes != 0
-                && super::facts::meet(&table.facts[o.step as usize].uses.written, bits)
+            !ordered && o.lanes & lanes != 0 && meet(&table.facts[o.step as usize].uses.written, bits)
         })?;
         let operation = &self.operations[index];
         let counter = if operation.pending[VM] { VM } else { LGKM };

@@ -8,6 +8,7 @@ use crate::codegen::rules::{VCC, erratum};
 
 use super::super::error::{FaultKind, Stopped, StoppedWave};
 use super::super::execute::{self, GPR_INDEX, Lds};
+use super::super::register_bits::{FIRST_VECTOR, insert, meet};
 use super::super::rounds::has_effect;
 use super::super::wave::Progress;
 use super::access::Issue;
@@ -16,7 +17,7 @@ use super::checker::{
     returned, uninitialised,
 };
 use super::definedness::{Executed, propagate};
-use super::facts::{FIRST_VECTOR, InstructionFacts, Treatment, meet, name};
+use super::facts::{InstructionFacts, Treatment, name};
 use super::finding::{FindingKind, Touch};
 use super::found::Raw;
 use super::hazards::straight;
@@ -489,7 +490,7 @@ impl LaunchChecker<'_> {
             let lanes = if register.is_vector() { own } else { u64::MAX };
             for number in register.first..register.end {
                 let mut bits = [0; 12];
-                super::facts::insert(&mut bits, number, number + 1);
+                insert(&mut bits, number, number + 1);
                 if !meet(&bits, &runner.flight.busy) {
                     continue;
                 }

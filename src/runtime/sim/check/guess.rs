@@ -9,7 +9,8 @@
 use crate::codegen::isa::{Calc, Element, Field, Inst, Meaning, Operand};
 use crate::codegen::rules::EXEC;
 
-use super::facts::{InstructionFacts, RegisterBits, insert, meet};
+use super::super::register_bits::{RegisterBits, insert, meet};
+use super::facts::InstructionFacts;
 use super::model::SyncScope;
 use super::polls::private_place;
 

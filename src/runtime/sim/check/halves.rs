@@ -6,7 +6,8 @@ use crate::codegen::isa::{Generation, Half, Inst, Meaning, MemoryData};
 use crate::codegen::rules::InstructionView;
 
 use super::super::program::Program;
-use super::facts::{InstructionFacts, RegisterBits};
+use super::super::register_bits::RegisterBits;
+use super::facts::InstructionFacts;
 
 /// How far apart the two loads are looked for.
 const FARTHEST: usize = 256;

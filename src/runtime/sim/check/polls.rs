@@ -8,7 +8,8 @@ use crate::codegen::isa::{Effect, Field, Format, Inst, Meaning, Operand, Unit};
 use crate::codegen::rules::EXEC;
 
 use super::super::program::{NOWHERE, Program};
-use super::facts::{InstructionFacts, RegisterBits, Treatment, insert, meet};
+use super::super::register_bits::{RegisterBits, insert, meet};
+use super::facts::{InstructionFacts, Treatment};
 
 /// Steps of the longest loop that is looked at: without optimisation a loop that waits has a hundred.
 const LONGEST: usize = 192;

@@ -6,8 +6,8 @@
 //! Most lanes of vector registers are either defined or undefined as a whole, which takes a bit per lane.
 //! Only lanes with some defined bits are looked up in a row with all bits.
 
+use super::super::register_bits::{FIRST_VECTOR, RegisterBits, SCC, insert};
 use super::super::wave::{LANES, VectorRow};
-use super::facts::{FIRST_VECTOR, RegisterBits, SCC, insert};
 use super::finding::Memory;
 
 /// Where an undefined value came from.

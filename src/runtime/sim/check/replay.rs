@@ -8,8 +8,9 @@ use crate::codegen::isa::Unit;
 use crate::codegen::rules::{InstructionView, overwrites_own_base};
 use crate::codegen::target::FeatureSetting;
 
+use super::super::register_bits::{RegisterBits, insert, meet};
 use super::checker::{CheckWorker, WaveStep};
-use super::facts::{InstructionFacts, RegisterBits, insert, meet};
+use super::facts::InstructionFacts;
 use super::finding::FindingKind;
 use super::found::Raw;
 

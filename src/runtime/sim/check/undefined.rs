@@ -1,9 +1,10 @@
 //! The undefined part of the data that memory instructions load and store, bit by bit.
 
 use super::super::execute::store_value;
+use super::super::register_bits::FIRST_VECTOR;
 use super::super::wave::{LANES, VectorRow};
 use super::data::StoredRegisters;
-use super::facts::{FIRST_VECTOR, InstructionFacts};
+use super::facts::InstructionFacts;
 use super::registers::{RegisterShadow, UndefinedOrigin};
 
 /// The undefined part of what an instruction loads.

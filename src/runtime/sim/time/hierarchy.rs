@@ -87,6 +87,11 @@ impl Traffic {
         *self = self.with(other, |one, another| one + another);
     }
 
+    /// Adds what has come since there was as much as `earlier` again so many times.
+    pub(super) fn repeat(&mut self, earlier: &Traffic, times: u64) {
+        *self = self.with(earlier, |now, before| now + (now - before) * times);
+    }
+
     fn with(&self, other: &Traffic, both: impl Fn(u64, u64) -> u64) -> Traffic {
         Traffic {
             loaded: both(self.loaded, other.loaded),

@@ -13,6 +13,10 @@
 //!
 //! Memory afterwards: the simulated workgroups have run and written their results, the others have not.
 //!
+//! [`Fidelity::Sampled`] comes to nearly the same in a fraction of the host's time: waves execute only what
+//! their addresses and branches depend on (`address_slice`), and loops are left out once they go round at a
+//! steady pace (`steady`).
+//!
 //! Measured micro-benchmarks and loops are the tests of the model, and docs/time-model.md sets its estimates
 //! beside published figures. A report says which unknown parameters it rests on.
 //!
@@ -46,6 +50,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod address_slice;
 mod banks;
 mod bound;
 mod cache;
@@ -65,6 +70,7 @@ mod record;
 mod report;
 mod resident;
 mod share;
+mod steady;
 #[cfg(feature = "serde")]
 mod trace;
 mod translation;
@@ -74,7 +80,7 @@ mod unit;
 mod vector_path;
 
 use crate::codegen::object::ObjectFile;
-use crate::codegen::target::Target;
+use crate::codegen::target::{Occupancy, Target};
 
 use super::check::FindingSource;
 use super::error::SimError;
@@ -82,6 +88,7 @@ use super::launch_config::LaunchConfig;
 use super::memory::DeviceMemory;
 use super::module::Module;
 use super::start::{LaunchContext, Segments, occupancy};
+use address_slice::{AddressSlice, SlicedCode, WaveWalk};
 use hierarchy::{Active, Hierarchy, LaunchSurroundings};
 use uneven::UnevenWork;
 use unit::ComputeUnit;
@@ -89,12 +96,11 @@ use unit::ComputeUnit;
 pub use crate::codegen::target::{ClockChoice, Confidence, DeviceModel, DeviceParameter, ParameterValue};
 pub use bound::{LoopBound, LoopNeed, Transfer};
 pub use hierarchy::{Sharing, Traffic};
-pub use record::{Pipe, Resource, Stall};
+pub use record::{Pipe, Resource, Stall, WaveTime};
 pub use report::{
-    ClockReport, Doubt, Estimate, InstructionReport, LoopReport, MOST_LISTED, PipeReport, StallReport,
-    TimeReport, UnitReport,
+    ClockReport, Doubt, Estimate, ExecutedExtent, InstructionReport, LoopReport, MOST_LISTED, PipeReport,
+    StallReport, TimeReport, UnitReport,
 };
-pub use unit::WaveTime;
 
 /// What to simulate and to keep.
 #[derive(Clone, Debug)]
@@ -108,12 +114,35 @@ pub struct TimeOptions {
     pub rounds: u64,
     /// Issued instructions to keep for the trace and the page, at most [`MOST_EVENTS`].
     pub events: usize,
+    /// How much of the simulated workgroups is executed.
+    pub fidelity: Fidelity,
+}
+
+/// How much of the simulated workgroups is executed.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub enum Fidelity {
+    /// All instructions, one by one.
+    Full,
+    /// The instructions that addresses and branches depend on, and of loops as many trips as it takes until
+    /// their pace is steady. The estimate is that of [`Full`](Self::Full) to within a few per cent, after a
+    /// fraction of the time; what the kernel computes is not there afterwards. Launches whose branches depend
+    /// on what they compute are executed in full, and the report says so
+    /// ([`TimeReport::extent`]).
+    Sampled,
 }
 
 impl TimeOptions {
-    /// Three rounds at the clock that the device sustains, and no trace.
+    /// Three rounds at the clock that the device sustains, in full, and no trace.
     pub fn new(device: &'static DeviceModel) -> TimeOptions {
-        TimeOptions { device, clock: ClockChoice::Sustained, rounds: 3, events: 0 }
+        TimeOptions { device, clock: ClockChoice::Sustained, rounds: 3, events: 0, fidelity: Fidelity::Full }
+    }
+
+    /// The same with another [`Fidelity`].
+    #[must_use]
+    pub fn fidelity(mut self, fidelity: Fidelity) -> TimeOptions {
+        self.fidelity = fidelity;
+        self
     }
 
     /// The same at another clock.
@@ -205,48 +234,91 @@ pub(super) fn time(
     let kernel = module.kernel(name).ok_or_else(|| SimError::NoKernel(name.to_owned()))?;
     let refuse = |reason: String| SimError::Launch { kernel: name.to_owned(), reason };
     options.check(target).map_err(refuse)?;
-    let device = options.device;
     let segments = Segments::new(target, kernel, &config, arguments)?;
     let mut view = segments.view(memory);
     view.forgive_past_end();
     let launch = LaunchContext::new(target, module, kernel, config, &segments, &view)?;
     let fits = occupancy(target, kernel, &launch);
-    let resident = u64::from(fits.workgroups_per_compute_unit);
-    if resident == 0 {
+    if fits.workgroups_per_compute_unit == 0 {
         return Err(refuse(format!("no workgroup fits on a compute unit: too many {}", fits.limited_by)));
     }
-    let costs = costs::costs(launch.program, device, |step| module.instruction(kernel, step));
-    let spread = WorkgroupSpread::new(device, launch.workgroups());
-    let share::LaunchSample { sharing, bytes_read } = share::sample(&launch, &costs, &spread);
-    let around = LaunchSurroundings { clock: options.megahertz(), bytes_read };
-    let hierarchy = Hierarchy::new(device, spread.active, sharing, around);
-    let mut unit = ComputeUnit::new(&launch, &costs, device, hierarchy, options.events.min(MOST_EVENTS));
-    let simulated = spread.assigned.min(options.rounds.saturating_mul(resident)).max(1);
-    launch.begins(simulated);
-    let mut uneven = UnevenWork::of(&launch, &costs);
-    let workgroups = match &mut uneven {
-        Some(work) => work.examples(simulated, resident),
-        None => spread.workgroups().take(simulated as usize).collect(),
-    };
-    unit.run(workgroups.into_iter(), resident.min(spread.assigned), spread.launch_interval(device))
-        .map_err(|stopped| SimError::Fault(Box::new(launch.fault(module, stopped))))?;
-    let about = report::About {
-        options,
-        kernel: name,
-        config,
-        occupancy: fits,
-        spread: &spread,
-        sharing,
-        workgroups: launch.workgroups(),
-        simulated,
-        uneven,
-    };
-    let object = ObjectFile::parse(module.object()).map_err(|error| SimError::Object(error.to_string()))?;
-    let lines = object.lines();
-    Ok(report::report(
-        &about,
-        unit,
-        |step| module.describe(kernel, step),
-        |address| lines.line_of(address).map(FindingSource::from),
-    ))
+    let costs = costs::costs(launch.program, options.device, |step| module.instruction(kernel, step));
+    let timed = TimedLaunch { launch: &launch, costs: &costs, module, options, occupancy: fits };
+    let mut extent = ExecutedExtent::full();
+    if options.fidelity == Fidelity::Sampled {
+        let code = SlicedCode {
+            program: launch.program,
+            entry: launch.entry,
+            arguments: launch.sgprs.kernarg_segment_ptr,
+            has_scratch: launch.private_bytes > 0,
+        };
+        match AddressSlice::of(&code, &costs, |step| module.instruction(kernel, step)) {
+            Err(reason) => extent.why = Some(reason.text()),
+            Ok(slice) => {
+                let sampled = ExecutedExtent::sampled(slice.reads_memory);
+                match timed.report(Some(&slice), sampled) {
+                    // Other contents of memory than those which are there would not have led to it.
+                    Err(SimError::Fault(_)) => {
+                        extent.why = Some("the part of it that is sampled has a fault")
+                    }
+                    report => return report,
+                }
+            }
+        }
+    }
+    timed.report(None, extent)
+}
+
+/// A launch, and what is to be found out about it.
+struct TimedLaunch<'a> {
+    launch: &'a LaunchContext<'a>,
+    costs: &'a [costs::StepCost],
+    module: &'a Module,
+    options: &'a TimeOptions,
+    occupancy: Occupancy,
+}
+
+impl TimedLaunch<'_> {
+    /// Simulates a compute unit whose waves execute all of their instructions, or those of a slice.
+    fn report(&self, slice: Option<&AddressSlice>, extent: ExecutedExtent) -> Result<TimeReport, SimError> {
+        let TimedLaunch { launch, costs, module, options, occupancy } = *self;
+        let (device, kernel) = (options.device, launch.kernel);
+        let walk = WaveWalk { launch, slice };
+        let resident = u64::from(occupancy.workgroups_per_compute_unit);
+        let spread = WorkgroupSpread::new(device, launch.workgroups());
+        let share::LaunchSample { sharing, bytes_read } = share::sample(walk, costs, &spread);
+        let around = LaunchSurroundings { clock: options.megahertz(), bytes_read };
+        let hierarchy = Hierarchy::new(device, spread.active, sharing, around);
+        let mut unit = ComputeUnit::new(walk, costs, device, hierarchy, options.events.min(MOST_EVENTS));
+        let simulated = spread.assigned.min(options.rounds.saturating_mul(resident)).max(1);
+        launch.begins(simulated);
+        let mut uneven = UnevenWork::of(walk, costs);
+        let workgroups = match &mut uneven {
+            Some(work) => work.examples(simulated, resident),
+            None => spread.workgroups().take(simulated as usize).collect(),
+        };
+        unit.run(workgroups.into_iter(), resident.min(spread.assigned), spread.launch_interval(device))
+            .map_err(|stopped| SimError::Fault(Box::new(launch.fault(module, stopped))))?;
+        let about = report::About {
+            options,
+            kernel: &kernel.name,
+            config: launch.config,
+            occupancy,
+            spread: &spread,
+            sharing,
+            workgroups: launch.workgroups(),
+            simulated,
+            uneven,
+            extent,
+        };
+        let object =
+            ObjectFile::parse(module.object()).map_err(|error| SimError::Object(error.to_string()))?;
+        let lines = object.lines();
+        Ok(report::report(
+            &about,
+            unit,
+            |step| module.describe(kernel, step),
+            |address| lines.line_of(address).map(FindingSource::from),
+        ))
+    }
 }

@@ -97,6 +97,20 @@ impl Demand {
         self.vector += other.vector;
         self.traffic.join(&other.traffic);
     }
+
+    /// Adds what has come since it was `before` again so many times.
+    fn repeat(&mut self, before: &Demand, times: u64) {
+        let again = |now: &mut u64, before: u64| *now += (*now - before) * times;
+        let again_f64 = |now: &mut f64, before: f64| *now += (*now - before) * times as f64;
+        again(&mut self.matrix, before.matrix);
+        again(&mut self.valu, before.valu);
+        again(&mut self.to_lds, before.to_lds);
+        again_f64(&mut self.lds_reads, before.lds_reads);
+        again_f64(&mut self.lds_writes, before.lds_writes);
+        again_f64(&mut self.banks, before.banks);
+        again_f64(&mut self.vector, before.vector);
+        self.traffic.repeat(&before.traffic, times);
+    }
 }
 
 /// Counters of one instruction.
@@ -109,6 +123,18 @@ pub(super) struct Counters {
     /// Cache lines that vector memory touched.
     pub lines: u64,
     pub demand: Demand,
+}
+
+impl Counters {
+    /// Counts what has come since they were `before` again so many times.
+    pub(super) fn repeat(&mut self, before: &Counters, times: u64) {
+        let again = |now: &mut u64, before: u64| *now += (*now - before) * times;
+        again(&mut self.issued, before.issued);
+        again(&mut self.conflicts, before.conflicts);
+        again(&mut self.lines, before.lines);
+        self.stalls.iter_mut().zip(before.stalls).for_each(|(now, before)| again(now, before));
+        self.demand.repeat(&before.demand, times);
+    }
 }
 
 /// A loop: a branch that goes back.
@@ -124,6 +150,8 @@ pub(super) struct LoopCounters {
     whole: u64,
     /// The times during which some wave was in one of these, one after the other.
     times: Vec<Range<u64>>,
+    /// Clk in addition to these.
+    more_clk: u64,
 }
 
 impl LoopCounters {
@@ -137,11 +165,29 @@ impl LoopCounters {
         self.times.push(time);
     }
 
+    /// What of it grows with every trip.
+    pub(super) fn totals(&self) -> LoopTotals {
+        LoopTotals { taken: self.taken, whole: self.whole, clk: self.clk() }
+    }
+
+    /// Clk during which some wave was in an iteration whose beginning and end are known.
+    fn clk(&self) -> u64 {
+        self.more_clk + self.times.iter().map(|time| time.end - time.start).sum::<u64>()
+    }
+
     /// Iterations per clk, of all waves together, while any of them is in the loop.
     pub(super) fn pace(&self) -> f64 {
-        let clk: u64 = self.times.iter().map(|time| time.end - time.start).sum();
+        let clk = self.clk();
         if clk == 0 { 0.0 } else { self.whole as f64 / clk as f64 }
     }
+}
+
+/// What of a loop grows with every trip.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) struct LoopTotals {
+    pub taken: u64,
+    whole: u64,
+    clk: u64,
 }
 
 /// What a branch that may go back does.
@@ -198,6 +244,24 @@ pub(super) struct Busy {
     pub end: u64,
     pub step: u32,
     pub wave: u32,
+}
+
+/// When a wave ran.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct WaveTime {
+    /// Linear number of its workgroup.
+    pub workgroup: u64,
+    /// Number in its workgroup.
+    pub wave: u32,
+    /// SIMD that it ran on.
+    pub simd: u32,
+    /// Clk of its start and of its end.
+    pub start: u64,
+    /// The end.
+    pub end: u64,
+    /// Instructions that it issued.
+    pub instructions: u64,
 }
 
 /// Everything that is recorded.
@@ -282,11 +346,31 @@ impl Record {
     fn loop_number(&mut self, step: usize) -> usize {
         if self.loop_of[step] == NO_LOOP {
             self.loop_of[step] = self.loops.len() as u32;
-            let counters =
-                LoopCounters { step, taken: 0, intervals: Vec::new(), whole: 0, times: Vec::new() };
+            let counters = LoopCounters {
+                step,
+                taken: 0,
+                intervals: Vec::new(),
+                whole: 0,
+                times: Vec::new(),
+                more_clk: 0,
+            };
             self.loops.push(counters);
         }
         self.loop_of[step] as usize
+    }
+
+    /// The loop whose branch is `step`.
+    pub(super) fn loop_of_branch(&self, step: usize) -> Option<&LoopCounters> {
+        self.loops.get(self.loop_of[step] as usize)
+    }
+
+    /// Counts what has come of a loop since its totals were `before` again so many times.
+    pub(super) fn repeat_loop(&mut self, step: usize, before: &LoopTotals, times: u64) {
+        let Some(it) = self.loops.get_mut(self.loop_of[step] as usize) else { return };
+        let now = it.totals();
+        it.taken += (now.taken - before.taken) * times;
+        it.whole += (now.whole - before.whole) * times;
+        it.more_clk += (now.clk - before.clk) * times;
     }
 
     /// A wave is at a branch that goes back or may do so; `visits` are those of the wave to all loops.

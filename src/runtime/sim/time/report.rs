@@ -9,10 +9,10 @@ use super::super::launch_config::LaunchConfig;
 use super::super::wave::LANES;
 use super::bound::{LoopBound, UnitSpeed};
 use super::hierarchy::{Sharing, Traffic};
-use super::record::{Busy, Counters, IssueEvent, Pipe, Record, Stall, Wait};
+use super::record::{Busy, Counters, IssueEvent, Pipe, Record, Stall, Wait, WaveTime};
 use super::uneven::{UnevenWork, dealt_out, least_and_most, mean};
-use super::unit::{ComputeUnit, WaveTime};
-use super::{TimeOptions, WorkgroupSpread};
+use super::unit::ComputeUnit;
+use super::{Fidelity, TimeOptions, WorkgroupSpread};
 use crate::codegen::target::{
     ClockChoice, Confidence, DeviceModel, DeviceParameter, ParameterSet, SIMDS, TURN,
 };
@@ -39,6 +39,8 @@ pub struct TimeReport {
     pub limited_by: String,
     /// How much compute units load the same.
     pub sharing: Sharing,
+    /// How much of the simulated workgroups was executed.
+    pub extent: ExecutedExtent,
     /// The compute unit that was simulated.
     pub unit: UnitReport,
     /// The loop that was taken most often.
@@ -59,6 +61,29 @@ pub struct TimeReport {
     pub rests_on: Vec<Doubt>,
     #[cfg_attr(feature = "serde", serde(skip))]
     pub(super) timeline: Timeline,
+}
+
+/// How much of the simulated workgroups was executed.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct ExecutedExtent {
+    /// All instructions, or a sample.
+    pub fidelity: Fidelity,
+    /// Why it was all of them although a sample was asked for.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub why: Option<&'static str>,
+    /// A sample whose addresses or branches depend on what memory holds beside the arguments of the kernel.
+    pub reads_memory: bool,
+}
+
+impl ExecutedExtent {
+    pub(super) fn full() -> ExecutedExtent {
+        ExecutedExtent { fidelity: Fidelity::Full, why: None, reads_memory: false }
+    }
+
+    pub(super) fn sampled(reads_memory: bool) -> ExecutedExtent {
+        ExecutedExtent { fidelity: Fidelity::Sampled, why: None, reads_memory }
+    }
 }
 
 /// The clock that was estimated for, beside those of the device.
@@ -325,6 +350,7 @@ pub(super) struct About<'a> {
     pub workgroups: u64,
     pub simulated: u64,
     pub uneven: Option<UnevenWork>,
+    pub extent: ExecutedExtent,
 }
 
 impl About<'_> {
@@ -392,6 +418,7 @@ pub(super) fn report(
         waves_per_simd: about.occupancy.waves_per_simd,
         limited_by: about.occupancy.limited_by.to_string(),
         sharing: about.sharing,
+        extent: about.extent,
         main_loop: main_loop(record, clk, &speed, addresses, |step| unit.branch_target(step)),
         pipes: Pipe::ALL.map(|pipe| pipe_report(record, pipe, clk)).into(),
         stalls: stall_reports(record).into(),

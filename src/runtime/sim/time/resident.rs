@@ -5,12 +5,53 @@ use smallvec::SmallVec;
 use super::super::execute::{Lds, WidenedCache};
 use super::super::rounds::Rounds;
 use super::super::wave::Wave;
-use super::costs::Rows;
+use super::costs::{Rows, StepCost};
 use super::counters::{AnyOrder, InOrder};
 use super::record::LoopVisit;
+use crate::codegen::target::{CostKind, DeviceModel, DeviceParameter};
 
 /// Never, unless something happens.
 pub(super) const NEVER: u64 = u64::MAX;
+
+/// Fixed numbers of a compute unit in the form in which the model uses them: clk, but for the first.
+#[derive(Debug)]
+pub(super) struct UnitNumbers {
+    /// Misaligned instructions in a row after which a turn is lost.
+    pub misaligned_run: u64,
+    pub cold_line: u64,
+    pub cold_start: u64,
+    pub warm_start: u64,
+    pub taken_branch: u64,
+    pub barrier_release: u64,
+    pub packed_after_matrix: u64,
+    pub one_memory_port: bool,
+    /// The code has scaled matrix instructions.
+    pub scaled: bool,
+    pub wave_interval: u64,
+    pub turnaround: u64,
+}
+
+impl UnitNumbers {
+    /// Those of a device for the steps of a program.
+    pub(super) fn of(device: &DeviceModel, costs: &[StepCost]) -> UnitNumbers {
+        let count = |parameter| device.count(parameter);
+        let is_scaled =
+            |cost: &StepCost| matches!(cost.instruction.kind, CostKind::Matrix { scaled: true, .. });
+        UnitNumbers {
+            misaligned_run: count(DeviceParameter::MisalignedRun).max(1),
+            cold_line: count(DeviceParameter::ColdLine),
+            cold_start: count(DeviceParameter::ColdStart),
+            warm_start: count(DeviceParameter::WarmStart),
+            taken_branch: count(DeviceParameter::TakenBranch),
+            barrier_release: count(DeviceParameter::BarrierRelease),
+            packed_after_matrix: count(DeviceParameter::PackedAfterMatrix),
+            one_memory_port: count(DeviceParameter::OneMemoryPort) != 0,
+            scaled: costs.iter().any(is_scaled),
+            wave_interval: count(DeviceParameter::WaveInterval),
+            turnaround: count(DeviceParameter::Turnaround),
+        }
+    }
+}
 
 /// A matrix result that is not ready yet.
 #[derive(Copy, Clone, Debug)]

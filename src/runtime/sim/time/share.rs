@@ -8,11 +8,12 @@
 use crate::workers;
 
 use super::super::error::MemoryAccess;
-use super::super::execute::{ExecutionContext, Footprint, Lds, MemorySpace, WidenedCache, footprints, step};
+use super::super::execute::{ExecutionContext, Footprint, Lds, MemorySpace, WidenedCache, footprints};
 use super::super::program::OperandPlace;
 use super::super::start::LaunchContext;
 use super::super::wave::{Progress, Wave};
 use super::WorkgroupSpread;
+use super::address_slice::WaveWalk;
 use super::costs::StepCost;
 use super::hierarchy::Sharing;
 use crate::codegen::target::SHARED_LINE;
@@ -24,8 +25,9 @@ const MOST_WORKGROUPS: u64 = 40;
 const MOST_LINES: usize = 4096;
 /// Instructions of a wave that are executed.
 const MOST_INSTRUCTIONS: u64 = 3000;
-/// How often a wave executes the same load: its beginning and two whole trips of a loop.
+/// How often a wave executes the same load: its beginning and two whole trips of a loop, or one.
 const MOST_REPEATED: u8 = 3;
+const LEAST_REPEATED: u8 = 2;
 
 /// What the sampled workgroups say about a launch.
 pub(super) struct LaunchSample {
@@ -36,16 +38,17 @@ pub(super) struct LaunchSample {
 }
 
 /// Samples workgroups that run at the same time.
-pub(super) fn sample(
-    launch: &LaunchContext<'_>,
-    costs: &[StepCost],
-    spread: &WorkgroupSpread,
-) -> LaunchSample {
-    let wanted = at_three_times(launch.workgroups(), spread);
+pub(super) fn sample(walk: WaveWalk<'_>, costs: &[StepCost], spread: &WorkgroupSpread) -> LaunchSample {
+    let launch = walk.launch;
+    let wanted = match walk.slice {
+        Some(_) => in_the_middle(launch.workgroups(), spread),
+        None => at_three_times(launch.workgroups(), spread),
+    };
     let mut found = vec![SampledWorkgroup::default(); wanted.len()];
     let memories = launch.memories();
-    workers::for_each(wanted.iter().zip(&mut found), u64::MAX, |(&(_, workgroup), found)| {
-        *found = look(launch, costs, workgroup, &memories);
+    let places = wanted.iter().zip(&mut found);
+    workers::for_each_with(places, u64::MAX, SamplingPlace::default, |place, (&(_, workgroup), found)| {
+        *found = look(walk, costs, place, workgroup, &memories);
     });
     LaunchSample {
         sharing: sharing(&wanted, &found, spread),
@@ -60,11 +63,25 @@ fn at_three_times(all: u64, spread: &WorkgroupSpread) -> Vec<(usize, u64)> {
     let last = (all / at_once).saturating_sub(1);
     let mut rounds = vec![0, last / 2, last];
     rounds.dedup();
+    rounds.into_iter().enumerate().flat_map(|(time, round)| of_round(time, round, all, spread)).collect()
+}
+
+/// Workgroups that run at the same time in the middle of a launch.
+fn in_the_middle(all: u64, spread: &WorkgroupSpread) -> Vec<(usize, u64)> {
+    let at_once = spread.dies * spread.units_per_die;
+    of_round(0, (all / at_once).saturating_sub(1) / 2, all, spread).collect()
+}
+
+/// Workgroups of a round, one for each compute unit, with the number of the time that it stands for.
+fn of_round(
+    time: usize,
+    round: u64,
+    all: u64,
+    spread: &WorkgroupSpread,
+) -> impl Iterator<Item = (usize, u64)> + use<> {
+    let first = round * spread.dies * spread.units_per_die;
     let per_die = spread.units_per_die.min(MOST_WORKGROUPS);
-    let of_round = |(time, round): (usize, u64)| {
-        (0..per_die * spread.dies).map(move |place| (time, round * at_once + place))
-    };
-    rounds.into_iter().enumerate().flat_map(of_round).filter(|&(_, workgroup)| workgroup < all).collect()
+    (0..per_die * spread.dies).map(move |place| (time, first + place)).filter(move |at| at.1 < all)
 }
 
 /// What a workgroup has loaded.
@@ -135,34 +152,49 @@ fn distinct(lines: &mut Vec<u64>) {
     lines.dedup();
 }
 
+/// Where workgroups are sampled, one after the other.
+#[derive(Default)]
+struct SamplingPlace {
+    lds: Lds,
+    caches: [WidenedCache; 2],
+    waves: Vec<Wave>,
+    /// How often each wave has executed each load.
+    executions: Vec<Vec<u8>>,
+    /// What one instruction accesses.
+    found: Vec<Footprint>,
+}
+
 /// What the beginning of a workgroup loads. Any fault ends it: the timed run will report it.
 fn look(
-    launch: &LaunchContext<'_>,
+    walk: WaveWalk<'_>,
     costs: &[StepCost],
+    place: &mut SamplingPlace,
     workgroup: u64,
     memories: &[(u64, u64)],
 ) -> SampledWorkgroup {
+    let launch = walk.launch;
     let ids = launch.coordinates(workgroup);
-    let mut lds = Lds::default();
+    let SamplingPlace { lds, caches, waves, executions, found } = place;
     lds.reset(launch.lds_bytes);
-    let mut caches = <[WidenedCache; 2]>::default();
-    let mut waves: Vec<Wave> = (0..launch.waves).map(|_| Wave::new()).collect();
-    for (index, wave) in waves.iter_mut().enumerate() {
-        launch.start(wave, index, ids);
+    waves.resize_with(launch.waves, Wave::new);
+    executions.resize_with(launch.waves, Vec::new);
+    for (index, (wave, executions)) in waves.iter_mut().zip(&mut *executions).enumerate() {
+        walk.start(wave, index, ids);
+        executions.clear();
+        executions.resize(costs.len(), 0);
     }
     let mut context = ExecutionContext {
         program: launch.program,
         memory: launch.memory,
-        lds: &mut lds,
-        caches: &mut caches,
+        lds,
+        caches,
         budget: MOST_INSTRUCTIONS,
     };
-    let mut lines = SampledLines { found: Vec::new(), first: Vec::new(), again: Vec::new() };
-    let mut executions = vec![vec![0; costs.len()]; launch.waves];
+    let mut lines = SampledLines { found, first: Vec::new(), again: Vec::new() };
     loop {
-        for (wave, executions) in waves.iter_mut().zip(&mut executions) {
+        for (wave, executions) in waves.iter_mut().zip(&mut *executions) {
             while wave.progress == Progress::Running && !lines.suffice() {
-                if !advance(wave, costs, &mut context, executions, &mut lines) {
+                if !advance((wave, walk), costs, &mut context, executions, &mut lines) {
                     wave.progress = Progress::Ended;
                 }
             }
@@ -182,16 +214,16 @@ fn look(
 }
 
 /// Lines that a workgroup loads.
-struct SampledLines {
+struct SampledLines<'a> {
     /// What one instruction accesses.
-    found: Vec<Footprint>,
+    found: &'a mut Vec<Footprint>,
     /// By loads that a wave executes for the first time.
     first: Vec<u64>,
     /// By loads that it has executed before: those of a loop, each as often as the others.
     again: Vec<u64>,
 }
 
-impl SampledLines {
+impl SampledLines<'_> {
     fn suffice(&self) -> bool {
         self.first.len().max(self.again.len()) >= MOST_LINES
     }
@@ -213,11 +245,11 @@ impl SampledLines {
 /// Executes one instruction, leaving out stores to memory and matrix instructions, on whose results hardly
 /// any address depends; false if that is not possible.
 fn advance(
-    wave: &mut Wave,
+    (wave, walk): (&mut Wave, WaveWalk<'_>),
     costs: &[StepCost],
     context: &mut ExecutionContext<'_>,
     executions: &mut [u8],
-    lines: &mut SampledLines,
+    lines: &mut SampledLines<'_>,
 ) -> bool {
     let Some(cost) = costs.get(wave.pc) else { return false };
     if cost.moves_no_address() {
@@ -227,7 +259,8 @@ fn advance(
     if let CostKind::Vector { .. } = cost.instruction.kind {
         let SampledLines { found, first, again } = lines;
         let executions = &mut executions[wave.pc];
-        if *executions == MOST_REPEATED {
+        let most = if walk.slice.is_some() { LEAST_REPEATED } else { MOST_REPEATED };
+        if *executions == most {
             return false;
         }
         let lines = if *executions == 0 { first } else { again };
@@ -250,5 +283,5 @@ fn advance(
             }
         }
     }
-    step(wave, context).is_ok()
+    walk.step(wave, context).is_ok()
 }

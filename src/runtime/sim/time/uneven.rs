@@ -11,12 +11,12 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::super::execute::{ExecutionContext, Lds, WidenedCache, step};
-use super::super::start::LaunchContext;
+use super::super::execute::{ExecutionContext, Lds, WidenedCache};
 use super::super::wave::{Progress, Wave};
 use super::WorkgroupSpread;
+use super::address_slice::WaveWalk;
 use super::costs::StepCost;
-use super::unit::WaveTime;
+use super::record::WaveTime;
 use crate::workers;
 
 /// The most workgroups whose work is found one by one.
@@ -35,7 +35,8 @@ pub(super) struct UnevenWork {
 
 impl UnevenWork {
     /// The work of the workgroups of a launch; nothing if all have as much, or if it is not known.
-    pub(super) fn of(launch: &LaunchContext<'_>, costs: &[StepCost]) -> Option<UnevenWork> {
+    pub(super) fn of(walk: WaveWalk<'_>, costs: &[StepCost]) -> Option<UnevenWork> {
+        let launch = walk.launch;
         let grid = launch.grid();
         let number = |[x, y, z]: [u64; 3]| x + grid[0] * (y + grid[1] * z);
         let last = grid.map(|count| count.saturating_sub(1));
@@ -48,7 +49,7 @@ impl UnevenWork {
                 seen.push(ids);
             }
         }
-        let walked = walk_all(launch, costs, &seen.iter().map(|&ids| number(ids)).collect::<Vec<_>>())?;
+        let walked = walk_all(walk, costs, &seen.iter().map(|&ids| number(ids)).collect::<Vec<_>>())?;
         let mut varies = [0, 1, 2].map(|axis| (0..2).any(|at| walked[2 + 2 * axis + at] != walked[0]));
         if varies == [false; 3] {
             if walked[1] == walked[0] {
@@ -61,7 +62,7 @@ impl UnevenWork {
             return None;
         }
         let table: Vec<u64> = (0..nx * ny * nz).map(|n| number([n % nx, n / nx % ny, n / nx / ny])).collect();
-        let table = walk_all(launch, costs, &table)?;
+        let table = walk_all(walk, costs, &table)?;
         let of = |workgroup: u64| {
             let [x, y, z] = launch.coordinates(workgroup).map(u64::from);
             table[(x % nx + nx * (y % ny + ny * (z % nz))) as usize]
@@ -151,21 +152,22 @@ pub(super) fn dealt_out(clk: &[f64], spread: &WorkgroupSpread, resident: u64) ->
 }
 
 /// The work of some workgroups; nothing if that of one is not known.
-fn walk_all(launch: &LaunchContext<'_>, costs: &[StepCost], workgroups: &[u64]) -> Option<Vec<u64>> {
+fn walk_all(waves: WaveWalk<'_>, costs: &[StepCost], workgroups: &[u64]) -> Option<Vec<u64>> {
     let mut found = vec![None; workgroups.len()];
     workers::for_each(workgroups.iter().zip(&mut found), u64::MAX, |(&workgroup, found)| {
-        *found = walk(launch, costs, workgroup);
+        *found = walk(waves, costs, workgroup);
     });
     found.into_iter().collect()
 }
 
 /// Instructions of the first wave of a workgroup; nothing if it stops at a fault or does not end.
-fn walk(launch: &LaunchContext<'_>, costs: &[StepCost], workgroup: u64) -> Option<u64> {
+fn walk(waves: WaveWalk<'_>, costs: &[StepCost], workgroup: u64) -> Option<u64> {
+    let launch = waves.launch;
     let mut lds = Lds::default();
     lds.reset(launch.lds_bytes);
     let mut caches = <[WidenedCache; 2]>::default();
     let mut wave = Wave::new();
-    launch.start(&mut wave, 0, launch.coordinates(workgroup));
+    waves.start(&mut wave, 0, launch.coordinates(workgroup));
     let mut context = ExecutionContext {
         program: launch.program,
         memory: launch.memory,
@@ -183,7 +185,7 @@ fn walk(launch: &LaunchContext<'_>, costs: &[StepCost], workgroup: u64) -> Optio
         if costs.get(wave.pc)?.moves_no_address() {
             wave.pc += 1;
         } else {
-            step(&mut wave, &mut context).ok()?;
+            waves.step(&mut wave, &mut context).ok()?;
         }
     }
     Some(count)

@@ -17,18 +17,20 @@ use std::collections::BinaryHeap;
 use crate::codegen::target::{CODE_LINE, DeviceModel, DeviceParameter, LDS_PAIR, SIMDS, TURN, WAVE_ORDER};
 
 use super::super::error::{FaultKind, Stopped, StoppedWave};
-use super::super::execute::{ExecutionContext, Footprint, MemorySpace, footprints, step};
+use super::super::execute::{ExecutionContext, Footprint, MemorySpace, footprints};
 use super::super::rounds::has_effect;
 use super::super::start::LaunchContext;
 use super::super::wave::Progress;
+use super::address_slice::WaveWalk;
 use super::cache::CacheTags;
 use super::costs::StepCost;
 use super::counters::{AnyOrder, InOrder};
 use super::hierarchy::{Hierarchy, OnTheWay};
 use super::lds_path::LdsPath;
 use super::places::{ModelledPlaces, privatise};
-use super::record::{IssueEvent, LoopBranch, Pipe, Record, Stall, Wait};
-use super::resident::{NEVER, PendingResult, ResidentGroup, Simd, WaveSlot};
+use super::record::{IssueEvent, LoopBranch, Pipe, Record, Stall, Wait, WaveTime};
+use super::resident::{NEVER, PendingResult, ResidentGroup, Simd, UnitNumbers, WaveSlot};
+use super::steady::{LoopingUnit, SteadyLoop};
 use super::turn::{Delay, IssuedStep, Turn, dependency};
 use super::vector_path::VectorPath;
 use crate::codegen::target::whole;
@@ -37,44 +39,13 @@ use crate::codegen::target::{CostKind, IssueClass, LdsKind, VectorKind};
 /// Instructions after which the clock of the host is read.
 const WATCH: u64 = 1 << 14;
 
-/// When a wave ran.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
-pub struct WaveTime {
-    /// Linear number of its workgroup.
-    pub workgroup: u64,
-    /// Number in its workgroup.
-    pub wave: u32,
-    /// SIMD that it ran on.
-    pub simd: u32,
-    /// Clk of its start and of its end.
-    pub start: u64,
-    /// The end.
-    pub end: u64,
-    /// Instructions that it issued.
-    pub instructions: u64,
-}
-
-/// Fixed numbers in the form in which the model uses them.
-#[derive(Debug)]
-struct UnitNumbers {
-    misaligned_run: u64,
-    cold_line: u64,
-    cold_start: u64,
-    warm_start: u64,
-    taken_branch: u64,
-    barrier_release: u64,
-    packed_after_matrix: u64,
-    one_memory_port: bool,
-    /// The code has scaled matrix instructions.
-    scaled: bool,
-    wave_interval: u64,
-    turnaround: u64,
-}
-
 /// A compute unit and what it works on.
 pub(super) struct ComputeUnit<'a> {
     launch: &'a LaunchContext<'a>,
+    walk: WaveWalk<'a>,
+    /// Trips of steady loops are left out.
+    leaves_out: bool,
+    steady: SteadyLoop,
     costs: &'a [StepCost],
     numbers: UnitNumbers,
     simds: [Simd; SIMDS],
@@ -107,31 +78,21 @@ pub(super) struct ComputeUnit<'a> {
 impl<'a> ComputeUnit<'a> {
     /// An idle compute unit.
     pub(super) fn new(
-        launch: &'a LaunchContext<'a>,
+        walk: WaveWalk<'a>,
         costs: &'a [StepCost],
         device: &DeviceModel,
         hierarchy: Hierarchy,
         room: usize,
     ) -> ComputeUnit<'a> {
         let count = |parameter| device.count(parameter);
+        let launch = walk.launch;
         ComputeUnit {
             launch,
+            walk,
+            leaves_out: room == 0 && walk.slice.is_some_and(|slice| !slice.reads_lds),
+            steady: SteadyLoop::default(),
             costs,
-            numbers: UnitNumbers {
-                misaligned_run: count(DeviceParameter::MisalignedRun).max(1),
-                cold_line: count(DeviceParameter::ColdLine),
-                cold_start: count(DeviceParameter::ColdStart),
-                warm_start: count(DeviceParameter::WarmStart),
-                taken_branch: count(DeviceParameter::TakenBranch),
-                barrier_release: count(DeviceParameter::BarrierRelease),
-                packed_after_matrix: count(DeviceParameter::PackedAfterMatrix),
-                one_memory_port: count(DeviceParameter::OneMemoryPort) != 0,
-                scaled: costs
-                    .iter()
-                    .any(|cost| matches!(cost.instruction.kind, CostKind::Matrix { scaled: true, .. })),
-                wave_interval: count(DeviceParameter::WaveInterval),
-                turnaround: count(DeviceParameter::Turnaround),
-            },
+            numbers: UnitNumbers::of(device, costs),
             simds: Default::default(),
             next: [NEVER; SIMDS],
             slots: Vec::new(),
@@ -207,6 +168,7 @@ impl<'a> ComputeUnit<'a> {
             self.groups.len() - 1
         });
         let ids = self.launch.coordinates(workgroup);
+        self.steady.forget();
         let it = &mut self.groups[group];
         it.workgroup = workgroup;
         it.lds.reset(self.launch.lds_bytes);
@@ -221,10 +183,10 @@ impl<'a> ComputeUnit<'a> {
             let simd = self.simd_for_next_wave();
             let started = at + index as u64 * self.numbers.wave_interval;
             let it = &mut self.slots[slot];
-            self.launch.start(&mut it.wave, index, ids);
+            self.walk.start(&mut it.wave, index, ids);
             (it.group, it.index, it.age, it.simd) = (group, index, self.age, simd);
             (it.priority, it.misaligned, it.line, it.barrier) = (0, 0, u64::MAX, None);
-            (it.started, it.issued, it.since) = (started, 0, started);
+            (it.started, it.issued, it.since) = (started + self.steady.skipped, 0, started);
             it.vm.clear();
             it.lgkm.clear();
             it.pending.clear();
@@ -471,7 +433,7 @@ impl<'a> ComputeUnit<'a> {
             caches: &mut it.caches,
             budget: self.launch.config.instruction_budget,
         };
-        let mut result = step(&mut it.wave, &mut context);
+        let mut result = self.walk.step(&mut it.wave, &mut context);
         if result.is_ok() && at >= self.costs.len() {
             result = Err(Stopped::wave(FaultKind::ProgramCounter { target: at as i64 }));
         }
@@ -591,6 +553,7 @@ impl<'a> ComputeUnit<'a> {
         let it = &mut self.slots[slot];
         if it.wave.pc == step + 1 {
             self.record.branch(step, LoopBranch::Leaves, clk, &mut it.loops);
+            self.steady.leaves(step);
             return next;
         }
         self.record.used.mark(DeviceParameter::TakenBranch);
@@ -599,8 +562,25 @@ impl<'a> ComputeUnit<'a> {
         it.line = u64::MAX;
         if it.wave.pc <= step {
             self.record.branch(step, LoopBranch::Back, clk, &mut it.loops);
+            if self.leaves_out {
+                self.leave_out(slot, step, clk);
+            }
         }
         there
+    }
+
+    /// A wave has gone back at a step: if the loop has a steady pace, most of its trips are left out.
+    fn leave_out(&mut self, slot: usize, step: usize, clk: u64) {
+        let unit = LoopingUnit {
+            walk: self.walk,
+            body: self.branch_target(step)..=step,
+            simds: &self.simds,
+            slots: &mut self.slots,
+            record: &mut self.record,
+            traffic: &mut self.hierarchy.traffic,
+            is_full: self.launches.is_empty(),
+        };
+        self.steady.goes_back(unit.slots[slot].age, clk, unit);
     }
 
     /// An instruction is about to access memory. Returns until when it holds its wave.
@@ -772,7 +752,7 @@ impl<'a> ComputeUnit<'a> {
             wave: it.index as u32,
             simd: it.simd as u32,
             start: it.started,
-            end: clk,
+            end: clk + self.steady.skipped,
             instructions: it.issued,
         });
         self.simds[it.simd].order.retain(|s| *s != slot);
@@ -783,7 +763,8 @@ impl<'a> ComputeUnit<'a> {
             self.open_barrier(group, clk);
             return;
         }
-        self.ends.push(ended.ended);
+        self.ends.push(ended.ended + self.steady.skipped);
+        self.steady.forget();
         self.launch.workgroup_ended();
         self.launches.push(Reverse(ended.ended + self.numbers.turnaround));
         self.record.used.mark(DeviceParameter::Turnaround);

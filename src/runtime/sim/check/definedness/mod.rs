@@ -29,8 +29,9 @@ use crate::codegen::isa::{Arch, BranchCondition, Element, Meaning, Unit};
 use crate::codegen::rules::VCC;
 
 use super::super::program::Step;
+use super::super::register_bits::{FIRST_VECTOR, SCC};
 use super::super::wave::Wave;
-use super::facts::{FIRST_VECTOR, InstructionFacts, SCC};
+use super::facts::InstructionFacts;
 use super::finding::Use;
 use super::registers::{RegisterShadow, UndefinedOrigin};
 use rules::DefinednessMethod;

@@ -4,8 +4,8 @@ use crate::codegen::isa::{Calc, Element, Half, Inst, Meaning};
 use crate::codegen::rules::EXEC;
 
 use super::super::super::program::OperandPlace;
+use super::super::super::register_bits::SCC;
 use super::super::super::wave::{M0, SGPRS};
-use super::super::facts::SCC;
 use super::super::finding::Use;
 use super::known::{KnownBits, low_bits};
 use super::rules::{self, DefinednessRule, IntegerKind, half_shift};

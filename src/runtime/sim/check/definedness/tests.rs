@@ -10,8 +10,9 @@ use crate::codegen::isa::{Arch, Inst, Modifiers, Opcode, Operand, Unit, check, e
 use super::super::super::execute::{self, ExecutionContext, Lds};
 use super::super::super::memory::{DeviceAllocation, DeviceMemory};
 use super::super::super::program::Program;
+use super::super::super::register_bits::{FIRST_VECTOR, SCC};
 use super::super::super::wave::{EXEC as EXEC_PAIR, LANES, VectorRow, Wave};
-use super::super::facts::{FIRST_VECTOR, InstructionFacts, SCC};
+use super::super::facts::InstructionFacts;
 use super::super::registers::RegisterShadow;
 use super::rules::{DefinednessMethod, way};
 use super::{Executed, Undefined, propagate};

@@ -7,8 +7,8 @@ use crate::codegen::rules::{EXEC, UsedRegisters, VCC};
 
 use super::super::super::execute::{self, dpp_lanes, sdwa_extract, sdwa_insert};
 use super::super::super::program::OperandPlace;
+use super::super::super::register_bits::FIRST_VECTOR;
 use super::super::super::wave::{LANES, VectorRow};
-use super::super::facts::FIRST_VECTOR;
 use super::super::finding::Use;
 use super::super::registers::UndefinedOrigin;
 use super::known::{KnownBits, low_bits};
