@@ -10,7 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Pages with examples that are parts of programs.
-const PAGES: [&str; 4] = ["attention.md", "how-do-i.md", "kernels.md", "language.md"];
+const PAGES: [&str; 5] = ["attention.md", "how-do-i.md", "kernels.md", "language.md", "tuning.md"];
 
 fn main() {
     name_the_sources();

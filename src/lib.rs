@@ -158,5 +158,9 @@ mod attention {}
 mod ready_kernels {}
 
 #[cfg(all(doctest, feature = "compiler"))]
+#[doc = include_str!(concat!(env!("OUT_DIR"), "/tuning.md"))]
+mod tuning_page {}
+
+#[cfg(all(doctest, feature = "compiler"))]
 #[doc = include_str!("../README.md")]
 mod readme {}

@@ -10,12 +10,13 @@ use groundswell::compile::SEARCHED_SCHEDULES;
 use groundswell::internals::schedules::{Asked, NONE, SEARCH, STRATEGIES, Strategy, named};
 use groundswell::prelude::{Deny, Diagnostic, Target, TargetId};
 use groundswell::simulator::Limits;
+use groundswell::simulator::time::ClockChoice;
 use groundswell::target::TargetIdError;
+use groundswell::tuning::{Budget, Search};
 
 use super::failure::Failure;
-use super::judgement::{OrderArguments, SimulatorArguments, seconds};
+use super::judgement::{OrderArguments, SimulatorArguments, clock, seconds};
 use super::kernel_argument::KernelArgument;
-use super::tune::Tune;
 
 /// Compiles tile-level GPU kernels to AMD CDNA machine code, and runs and checks them on a simulator.
 #[derive(Parser)]
@@ -468,6 +469,94 @@ pub struct Bench {
     /// Print one JSON object
     #[arg(long)]
     pub json: bool,
+}
+
+/// What is tuned, and how.
+#[derive(Args)]
+pub struct Tune {
+    /// A name from `list`
+    pub kernel: String,
+    /// Bind a symbol
+    #[arg(short = 's', long = "set", value_name = "SYM=N", value_parser = binding)]
+    pub set: Vec<(String, i64)>,
+    /// The chip to tune for, with modes if wanted: gfx942:sramecc+:xnack-
+    #[arg(long, value_name = "TARGET", default_value = "gfx942")]
+    pub target: String,
+    /// Element type of the inputs
+    #[arg(long, value_name = "DTYPE")]
+    pub dtype: Option<String>,
+    /// Element type of the output of a product
+    #[arg(long, value_name = "DTYPE")]
+    pub out_dtype: Option<String>,
+    #[command(flatten)]
+    pub how: TuningArguments,
+    /// Add the winner to this file; winners of many searches are kept there as text
+    #[arg(long, value_name = "FILE")]
+    pub database: Option<PathBuf>,
+    /// The clock: sustained, greatest, or from 1 to 10000 MHz; without this, sustained
+    #[arg(long, value_name = "CLOCK", value_parser = clock)]
+    pub clock: Option<ClockChoice>,
+    /// Candidates to show
+    #[arg(long, value_name = "N", default_value_t = 8)]
+    pub show: usize,
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// What is searched, in which order, and for how long.
+#[derive(Args)]
+pub struct TuningArguments {
+    /// How much is tried: 0 what is taken without tuning, 1 what is usually among the best, 2 everything
+    #[arg(long, value_name = "LEVEL", default_value_t = 1, value_parser = clap::value_parser!(u8).range(0..=2))]
+    pub level: u8,
+    /// In which order: exhaustive, halving (all with one round of workgroups, the best with more), or guided
+    /// by what the template expects and by the neighbours of the best
+    #[arg(long, value_name = "SEARCH", default_value = "guided", value_parser = search)]
+    pub search: Search,
+    /// When to stop: after so many candidates (100), after so many seconds (10s), or once nothing is expected
+    /// that is better by more than so much (2%)
+    #[arg(long, value_name = "N|Ns|N%", value_parser = budget)]
+    pub budget: Option<Budget>,
+    /// Search only part I of N parts of the space (from 1 on); databases merge the results
+    #[arg(long, value_name = "I/N", value_parser = shard)]
+    pub shard: Option<(u32, u32)>,
+}
+
+/// `guided`, or another search
+fn search(word: &str) -> Result<Search, String> {
+    let found = Search::ALL.iter().find(|search| search.0 == word);
+    let words = || Search::ALL.map(|search| search.0).join(", ");
+    found.map(|search| search.1).ok_or_else(|| format!("{word} is none of {}", words()))
+}
+
+/// `100`, `10s` or `2%`
+fn budget(text: &str) -> Result<Budget, String> {
+    let none = Budget::default();
+    if let Some(part) = text.strip_suffix('%') {
+        let part = part.parse().ok().filter(|part: &f64| part.is_finite() && *part >= 0.0);
+        let part = part.ok_or_else(|| format!("{text} is no percentage"))?;
+        return Ok(Budget { regret: Some(part / 100.0), ..none });
+    }
+    if let Some(time) = text.strip_suffix('s') {
+        return Ok(Budget { time: Some(seconds(time)?), ..none });
+    }
+    match text.parse() {
+        Ok(0) | Err(_) => {
+            Err(format!("{text} is no number of candidates, of seconds (10s) or percentage (2%)"))
+        }
+        Ok(count) => Ok(Budget { candidates: Some(count), ..none }),
+    }
+}
+
+/// `1/4`, as part number 0 of 4
+fn shard(text: &str) -> Result<(u32, u32), String> {
+    let parts =
+        text.split_once('/').and_then(|(part, parts)| Some((part.parse().ok()?, parts.parse().ok()?)));
+    match parts {
+        Some((part, parts)) if (1..=parts).contains(&part) => Ok((part - 1, parts)),
+        _ => Err(format!("{text} is no part of a space, as 1/4 is")),
+    }
 }
 
 /// `4,2,1`; what is left out is 1

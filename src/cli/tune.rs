@@ -1,101 +1,20 @@
 //! `groundswell tune`: the best choices for a kernel and a shape, by time mode.
 
 use std::fmt::Write;
-use std::path::PathBuf;
 
-use clap::Args;
 use groundswell::kernels::{Choices, Form};
-use groundswell::simulator::time::ClockChoice;
 use groundswell::templates::{Matmul, ReadyTemplate};
 use groundswell::tuning::{
-    Budget, Database, JudgedCandidate, Point, Search, SearchLevel, Template, Tuned, Tuner,
+    ChoiceValue, ConstraintCount, Database, JudgedCandidate, Point, RefusedCandidate, SearchLevel, Template,
+    Tuned, Tuner,
 };
 use serde_json::{Map, Value, json};
 
-use super::arguments::{binding, target_named};
+use super::arguments::{Tune, target_named};
 use super::failure::Failure;
 use super::job::dtype;
-use super::judgement::{clock, seconds};
 use super::outcome::VerbOutcome;
 use super::terminal::{Style, paint, progress};
-
-/// What is tuned, and how.
-#[derive(Args)]
-pub struct Tune {
-    /// A name from `list`
-    pub kernel: String,
-    /// Bind a symbol
-    #[arg(short = 's', long = "set", value_name = "SYM=N", value_parser = binding)]
-    pub set: Vec<(String, i64)>,
-    /// The chip to tune for, with modes if wanted: gfx942:sramecc+:xnack-
-    #[arg(long, value_name = "TARGET", default_value = "gfx942")]
-    pub target: String,
-    /// Element type of the inputs
-    #[arg(long, value_name = "DTYPE")]
-    pub dtype: Option<String>,
-    /// Element type of the output of a product
-    #[arg(long, value_name = "DTYPE")]
-    pub out_dtype: Option<String>,
-    /// How much is tried: 0 what is taken without tuning, 1 what is usually among the best, 2 everything
-    #[arg(long, value_name = "LEVEL", default_value_t = 1, value_parser = clap::value_parser!(u8).range(0..=2))]
-    pub level: u8,
-    /// In which order: exhaustive, halving (all with one round of workgroups, the best with more), or guided
-    /// by what the template expects and by the neighbours of the best
-    #[arg(long, value_name = "SEARCH", default_value = "guided", value_parser = search)]
-    pub search: Search,
-    /// When to stop: after so many candidates (100), after so many seconds (10s), or once nothing is expected
-    /// that is better by more than so much (2%)
-    #[arg(long, value_name = "N|Ns|N%", value_parser = budget)]
-    pub budget: Option<Budget>,
-    /// Search only part I of N parts of the space (from 1 on); databases merge the results
-    #[arg(long, value_name = "I/N", value_parser = shard)]
-    pub shard: Option<(u32, u32)>,
-    /// Add the winner to this file; winners of many searches are kept there as text
-    #[arg(long, value_name = "FILE")]
-    pub database: Option<PathBuf>,
-    /// The clock: sustained, greatest, or from 1 to 10000 MHz; without this, sustained
-    #[arg(long, value_name = "CLOCK", value_parser = clock)]
-    pub clock: Option<ClockChoice>,
-    /// Candidates to show
-    #[arg(long, value_name = "N", default_value_t = 8)]
-    pub show: usize,
-    /// Print one JSON object
-    #[arg(long)]
-    pub json: bool,
-}
-
-fn search(word: &str) -> Result<Search, String> {
-    let found = Search::ALL.iter().find(|search| search.0 == word);
-    found
-        .map(|search| search.1)
-        .ok_or_else(|| format!("{word} is none of {}", Search::ALL.map(|s| s.0).join(", ")))
-}
-
-fn budget(text: &str) -> Result<Budget, String> {
-    let none = Budget::default();
-    if let Some(part) = text.strip_suffix('%') {
-        let part: f64 = part.parse().map_err(|_| format!("{text} is no percentage"))?;
-        return Ok(Budget { regret: Some(part / 100.0), ..none });
-    }
-    if let Some(time) = text.strip_suffix('s') {
-        return Ok(Budget { time: Some(seconds(time)?), ..none });
-    }
-    match text.parse() {
-        Ok(0) | Err(_) => {
-            Err(format!("{text} is no number of candidates, of seconds (10s) or percentage (2%)"))
-        }
-        Ok(count) => Ok(Budget { candidates: Some(count), ..none }),
-    }
-}
-
-fn shard(text: &str) -> Result<(u32, u32), String> {
-    let parts =
-        text.split_once('/').and_then(|(part, parts)| Some((part.parse().ok()?, parts.parse().ok()?)));
-    match parts {
-        Some((part, parts)) if (1..=parts).contains(&part) => Ok((part - 1, parts)),
-        _ => Err(format!("{text} is no part of a space, as 1/4 is")),
-    }
-}
 
 /// The template of the kernel that is asked for.
 fn template(arguments: &Tune) -> Result<Box<dyn Template>, Failure> {
@@ -125,12 +44,12 @@ fn template(arguments: &Tune) -> Result<Box<dyn Template>, Failure> {
 pub fn tune(arguments: &Tune) -> Result<VerbOutcome, Failure> {
     let target = target_named(&arguments.target)?;
     let template = template(arguments)?;
-    let level = SearchLevel::of_number(arguments.level).unwrap_or_default();
-    let mut tuner = Tuner::new(target)?.level(level).search(arguments.search);
-    if let Some(budget) = arguments.budget {
+    let level = SearchLevel::of_number(arguments.how.level).unwrap_or_default();
+    let mut tuner = Tuner::new(target)?.level(level).search(arguments.how.search);
+    if let Some(budget) = arguments.how.budget {
         tuner = tuner.budget(budget);
     }
-    if let Some((part, parts)) = arguments.shard {
+    if let Some((part, parts)) = arguments.how.shard {
         tuner = tuner.shard(part, parts);
     }
     if let Some(clock) = arguments.clock {
@@ -194,8 +113,8 @@ fn report(arguments: &Tune, tuned: &Tuned) -> String {
 }
 
 fn choices(point: &Point) -> Value {
-    let value = |value: &groundswell::tuning::ChoiceValue| value.to_string();
-    Value::Object(point.values().map(|(name, it)| (name.to_owned(), json!(value(it)))).collect::<Map<_, _>>())
+    let choice = |(name, value): (&str, &ChoiceValue)| (name.to_owned(), json!(value.to_string()));
+    Value::Object(point.values().map(choice).collect::<Map<_, _>>())
 }
 
 fn candidate(candidate: &JudgedCandidate) -> Value {
@@ -216,8 +135,8 @@ fn candidate(candidate: &JudgedCandidate) -> Value {
 
 fn to_json(arguments: &Tune, tuned: &Tuned) -> Value {
     let record = tuned.record();
-    let constraint = |count: &groundswell::tuning::ConstraintCount| json!({ "name": &*count.name, "before": count.before, "after": count.after });
-    let refused = |refused: &groundswell::tuning::RefusedCandidate| json!({ "choices": choices(&refused.point), "reason": refused.reason.message });
+    let constraint = |count: &ConstraintCount| json!({ "name": &*count.name, "before": count.before, "after": count.after });
+    let refused = |refused: &RefusedCandidate| json!({ "choices": choices(&refused.point), "reason": refused.reason.message });
     json!({
         "kernel": arguments.kernel,
         "target": arguments.target,

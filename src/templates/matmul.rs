@@ -3,13 +3,13 @@
 use crate::kernels::{Form, Gemm, SplitK, Waves, split_k};
 use crate::prelude::*;
 use crate::target::{DeviceModel, DeviceParameter, TargetId};
-use crate::tuning::{ChoiceValue, InstanceKernel, Point, SearchLevel, Space, Template};
+use crate::tuning::{ChoiceValue, InstanceKernel, Point, SearchLevel, Template, TuningSpace};
 
 /// C = A B for one shape, in the forms and dtypes of [`Gemm`].
 ///
-/// Its choices are the tile of a workgroup, the waves along its rows and columns, the schedule of the loop over
-/// K, the order of workgroups, and into how many parts K is divided. A point with the tile `model` is what
-/// [`Gemm::new`] takes without being tuned.
+/// Its choices are the tile of a workgroup, the waves along its rows and columns, the schedule of the loop
+/// over K, the order of workgroups, and into how many parts K is divided. A point with the tile `model` is
+/// what [`Gemm::new`] takes without being tuned.
 #[derive(Clone, Debug)]
 pub struct Matmul {
     size: [i64; 3],
@@ -221,7 +221,7 @@ impl Template for Matmul {
         format!("{},{output}:{}:{batches}{m}x{n}x{k}", self.inputs, format!("{:?}", self.form).to_lowercase())
     }
 
-    fn space(&self, target: Target, level: SearchLevel) -> Result<Space, Diagnostic> {
+    fn space(&self, target: Target, level: SearchLevel) -> Result<TuningSpace, Diagnostic> {
         let bytes = i64::from(self.inputs.bytes());
         let tiles: Vec<[i64; 3]> = match level {
             SearchLevel::Zero => Vec::new(),
@@ -240,7 +240,7 @@ impl Template for Matmul {
             SearchLevel::Two => &["usual", "grouped4", "grouped8", "xcd8-grouped4"],
             _ => &["usual"],
         };
-        Ok(Space::new()
+        Ok(TuningSpace::new()
             .choice("tile", std::iter::once("model".into()).chain(tiles))
             .constraint("a tile that is less than twice as large as C", move |point| {
                 let Some([m, n, _]) = point.numbers::<3>("tile") else { return true };
@@ -279,16 +279,22 @@ impl Template for Matmul {
                 .help("products in parts have sizes below 2^32")
         })?;
         let kernels = split_k(self.inputs, waves(point)?)?;
-        let (product, sum) = SplitK::options(target, sizes, splits);
+        let (_, sum) = SplitK::options(target, sizes, splits);
         let part = sizes[2].div_ceil(splits).next_multiple_of(tile[2]);
-        let tiled = [
+        let [m, n, k] = sizes;
+        let bound = [
+            ("M", m),
+            ("N", n),
+            ("K", k),
+            ("SPLITS", splits),
+            ("PART", part),
+            ("PART_STRIDE", part),
             ("BLOCK_M", tile[0]),
             ("BLOCK_N", tile[1]),
             ("BLOCK_K", tile[2]),
-            ("PART", part),
-            ("PART_STRIDE", part),
         ];
-        let product = tiled.into_iter().fold(product, |options, (name, value)| options.set(name, value));
+        let product =
+            bound.into_iter().fold(Options::new(target), |options, (name, value)| options.set(name, value));
         let product = product.schedule(super::schedule(point.word("schedule").unwrap_or("prefetch"))?);
         let instance = |kernel, options| InstanceKernel { kernel, options, sizes: Vec::new() };
         Ok(vec![instance(kernels.product, product), instance(kernels.sum, sum)])

@@ -1,5 +1,5 @@
-//! Ready templates: kernels of `crate::kernels` whose hyper-parameters are the choices of a space, to be tuned
-//! by [`crate::tuning`]. They are written with the public API alone, as templates of your own are.
+//! Ready templates: kernels of `crate::kernels` whose hyper-parameters are the choices of a space, to be
+//! tuned by [`crate::tuning`]. They are written with the public API alone, as templates of your own are.
 //!
 //! | file | what it makes |
 //! | --- | --- |

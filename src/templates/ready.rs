@@ -3,10 +3,10 @@
 use crate::kernels::{Choices, KernelEntry, Waves, find};
 use crate::prelude::*;
 use crate::target::TargetId;
-use crate::tuning::{ChoiceValue, InstanceKernel, Point, SearchLevel, Space, Template};
+use crate::tuning::{ChoiceValue, InstanceKernel, Point, SearchLevel, Template, TuningSpace};
 
-/// A ready kernel of [`list`](crate::kernels::list) for the values of its symbols. What its symbols call blocks
-/// (`BLOCK_M` and so on) is chosen around the defaults, in powers of two.
+/// A ready kernel of [`list`](crate::kernels::list) for the values of its symbols. What its symbols call
+/// blocks (`BLOCK_M` and so on) is chosen around the defaults, in powers of two.
 ///
 /// # Example
 /// ```
@@ -80,13 +80,13 @@ impl Template for ReadyTemplate {
         format!("{dtype}{output}:{}", sizes.join(","))
     }
 
-    fn space(&self, _: Target, level: SearchLevel) -> Result<Space, Diagnostic> {
+    fn space(&self, _: Target, level: SearchLevel) -> Result<TuningSpace, Diagnostic> {
         let reach = match level {
             SearchLevel::Zero => 0,
             SearchLevel::One => 1,
             SearchLevel::Two => 2,
         };
-        let mut space = Space::new();
+        let mut space = TuningSpace::new();
         for (name, default) in self.blocks() {
             let smaller = (1..=reach).map(|by| default >> by).filter(|&block| block > 0);
             let larger = (1..=reach).filter_map(|by| default.checked_shl(by));

@@ -2,17 +2,18 @@
 //!
 //! ```text
 //! groundswell tuning 1
-//! matmul f16,f16,f32:abt:4096x4096x4096 MI300X 1350 MHz model 1: 279.5 us tile=256x256x64 waves=4x2 schedule=pingpong
+//! matmul f16,f16:abt:64x64x64 MI300X 1350 MHz model 1: 4.125 us tile=32x32x64 schedule=prefetch
 //! ```
 //!
-//! Lines are sorted by key, so that the text does not depend on the order of work; of two records with one key
-//! the faster one stays, and of two as fast ones the one whose choices come first. So merging is associative
-//! and commutative. Files are written beside the old one and renamed, so that a reader sees one or the other.
+//! Lines are sorted by key, so that the text does not depend on the order of work; of two records with one
+//! key the faster one stays, and of two as fast ones the one whose choices come first. So merging is
+//! associative and commutative. Files are written beside the old one and renamed, so that a reader sees one
+//! or the other.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
 use std::fs::{self, File};
-use std::io::{self, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::path::Path;
 use std::str::FromStr;
 
@@ -23,6 +24,9 @@ use crate::ir::diagnostic::{Diagnostic, Kind};
 const HEADER: &str = "groundswell tuning 1";
 /// The number of the time model: estimates of another one are not compared.
 const MODEL: u32 = 1;
+
+/// Bytes of a file: some million records.
+const MOST_BYTES: u64 = 1 << 28;
 
 /// What a winner has won.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -171,17 +175,25 @@ impl Database {
     /// # Errors
     /// It cannot be read, or is no database.
     pub fn read(path: &Path) -> Result<Database, Diagnostic> {
-        match fs::read_to_string(path) {
-            Ok(text) => text.parse().map_err(|fault: Diagnostic| {
-                fault.note(format!("it is the database {}", path.display()), None)
-            }),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Database::default()),
-            Err(error) => Err(unusable(path, "read", &error)),
+        let mut text = String::new();
+        let file = match File::open(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Database::default()),
+            file => file.map_err(|error| unusable(path, "read", &error))?,
+        };
+        file.take(MOST_BYTES + 1)
+            .read_to_string(&mut text)
+            .map_err(|error| unusable(path, "read", &error))?;
+        if text.len() as u64 > MOST_BYTES {
+            let text =
+                format!("{} has more than {MOST_BYTES} bytes, as many as a database may", path.display());
+            return Err(Diagnostic::new(Kind::Limit, text).help("divide the records among several files"));
         }
+        text.parse()
+            .map_err(|fault: Diagnostic| fault.note(format!("it is the database {}", path.display()), None))
     }
 
-    /// Adds the records to those of a file, which is there or not. Other processes may do the same at the same
-    /// time: one after the other reads the file, adds to it and writes it anew.
+    /// Adds the records to those of a file, which is there or not. Other processes may do the same at the
+    /// same time: one after the other reads the file, adds to it and writes it anew.
     ///
     /// # Errors
     /// The file is no database, or it cannot be written. It is as it was then.

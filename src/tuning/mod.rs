@@ -1,11 +1,11 @@
 //! Tuning: the best kernel of a template for a shape, by time mode and without a GPU.
 //!
-//! A [`Template`] makes kernels for one task from a [`Point`]: a value for each choice of its [`Space`]. The
-//! [`Tuner`] compiles candidates and lets a [sample](crate::simulator::time::Fidelity::Sampled) of time mode
-//! judge them, on all cores, in an order that a seed-free search decides: all of them, fewer at each of
-//! several lengths, or from the template's own expectation to the neighbours of the best. The result is a
-//! [`Tuned`]: the ranking, what was left out and why, and what the winner's time consists of. A [`Database`]
-//! keeps winners as text that can be merged.
+//! A [`Template`] makes kernels for one task from a [`Point`]: a value for each choice of its
+//! [`TuningSpace`]. The [`Tuner`] compiles candidates and lets a
+//! [sample](crate::simulator::time::Fidelity::Sampled) of time mode judge them, on all cores, in an order
+//! that a seed-free search decides: all of them, fewer at each of several lengths, or from the template's own
+//! expectation to the neighbours of the best. The result is a [`Tuned`]: the ranking, what was left out and
+//! why, and what the winner's time consists of. A [`Database`] keeps winners as text that can be merged.
 //!
 //! ```
 //! use groundswell::prelude::*;
@@ -41,6 +41,6 @@ pub use database::{Database, WinnerKey, WinnerRecord};
 pub use judge::{CandidateTime, TimeShares};
 pub use point::{ChoiceValue, Point};
 pub use search::{Budget, Search};
-pub use space::{ConstraintCount, EnumeratedSpace, SearchLevel, Space};
+pub use space::{ConstraintCount, EnumeratedSpace, SearchLevel, TuningSpace};
 pub use template::{InstanceKernel, Template};
 pub use tuner::{JudgedCandidate, RefusedCandidate, Tuned, Tuner};

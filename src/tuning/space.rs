@@ -1,8 +1,8 @@
 //! Spaces of choices: named choices with the values that each may have, and what has to hold of them.
 //!
 //! A space is a list of steps. A choice multiplies the points found so far by its values, which may depend on
-//! the choices before it; a constraint drops points. So points that cannot be completed are dropped early, and
-//! what each constraint has dropped is counted.
+//! the choices before it; a constraint drops points. So points that cannot be completed are dropped early,
+//! and what each constraint has dropped is counted.
 
 use std::fmt;
 use std::sync::Arc;
@@ -32,31 +32,31 @@ impl SearchLevel {
     }
 }
 
-type Values = Arc<dyn Fn(&Point) -> Vec<ChoiceValue> + Send + Sync>;
-type Condition = Arc<dyn Fn(&Point) -> bool + Send + Sync>;
+type ChoiceValues = Arc<dyn Fn(&Point) -> Vec<ChoiceValue> + Send + Sync>;
+type PointCondition = Arc<dyn Fn(&Point) -> bool + Send + Sync>;
 
 /// A step of a space.
 #[derive(Clone)]
 enum SpaceStep {
-    Choice { name: Arc<str>, values: Values },
-    Constraint { name: Arc<str>, holds: Condition },
+    Choice { name: Arc<str>, values: ChoiceValues },
+    Constraint { name: Arc<str>, holds: PointCondition },
 }
 
 /// Choices and constraints, in order.
 ///
 /// # Example
 /// ```
-/// use groundswell::tuning::{Point, Space};
+/// use groundswell::tuning::{Point, TuningSpace};
 ///
-/// let space = Space::new()
+/// let space = TuningSpace::new()
 ///     .choice("tile", [[64, 64], [128, 128], [256, 256]])
 ///     .dependent_choice("waves", |point: &Point| {
 ///         let [m, _] = point.numbers("tile").unwrap_or([64, 64]);
 ///         [1, 2, 4].into_iter().filter(|waves| m / waves >= 64).map(Into::into).collect()
 ///     })
 ///     .constraint("at most 128 rows a wave", |point| {
-///         let ([m, _], waves) = (point.numbers("tile").unwrap_or([0, 0]), point.number("waves").unwrap_or(1));
-///         m / waves <= 128
+///         let [m, _] = point.numbers("tile").unwrap_or([0, 0]);
+///         m / point.number("waves").unwrap_or(1) <= 128
 ///     });
 /// let found = space.enumerate()?;
 /// let points: Vec<String> = found.points.iter().map(|point| point.to_string()).collect();
@@ -65,7 +65,7 @@ enum SpaceStep {
 /// # Ok::<(), groundswell::prelude::Diagnostic>(())
 /// ```
 #[derive(Clone)]
-pub struct Space {
+pub struct TuningSpace {
     steps: Vec<SpaceStep>,
     limit: usize,
 }
@@ -73,13 +73,13 @@ pub struct Space {
 /// The most points of a space, unless it says otherwise.
 const MOST_POINTS: usize = 1_200_000;
 
-impl Default for Space {
-    fn default() -> Space {
-        Space::new()
+impl Default for TuningSpace {
+    fn default() -> TuningSpace {
+        TuningSpace::new()
     }
 }
 
-impl fmt::Debug for Space {
+impl fmt::Debug for TuningSpace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names = self.steps.iter().map(|step| match step {
             SpaceStep::Choice { name, .. } => format!("choice {name}"),
@@ -109,15 +109,19 @@ pub struct EnumeratedSpace {
     pub constraints: Vec<ConstraintCount>,
 }
 
-impl Space {
+impl TuningSpace {
     /// The space of a single point without choices.
-    pub fn new() -> Space {
-        Space { steps: Vec::new(), limit: MOST_POINTS }
+    pub fn new() -> TuningSpace {
+        TuningSpace { steps: Vec::new(), limit: MOST_POINTS }
     }
 
     /// Adds a choice among values. A value is a number, a few numbers that go together, or a word.
     #[must_use]
-    pub fn choice<V: Into<ChoiceValue>>(self, name: &str, values: impl IntoIterator<Item = V>) -> Space {
+    pub fn choice<V: Into<ChoiceValue>>(
+        self,
+        name: &str,
+        values: impl IntoIterator<Item = V>,
+    ) -> TuningSpace {
         let values: Vec<ChoiceValue> = values.into_iter().map(Into::into).collect();
         self.dependent_choice(name, move |_| values.clone())
     }
@@ -128,21 +132,26 @@ impl Space {
         mut self,
         name: &str,
         values: impl Fn(&Point) -> Vec<ChoiceValue> + Send + Sync + 'static,
-    ) -> Space {
+    ) -> TuningSpace {
         self.steps.push(SpaceStep::Choice { name: name.into(), values: Arc::new(values) });
         self
     }
 
-    /// Adds a condition on the choices before it. The name completes the sentence "it does not hold that ...".
+    /// Adds a condition on the choices before it. The name completes the sentence "it does not hold that
+    /// ...".
     #[must_use]
-    pub fn constraint(mut self, name: &str, holds: impl Fn(&Point) -> bool + Send + Sync + 'static) -> Space {
+    pub fn constraint(
+        mut self,
+        name: &str,
+        holds: impl Fn(&Point) -> bool + Send + Sync + 'static,
+    ) -> TuningSpace {
         self.steps.push(SpaceStep::Constraint { name: name.into(), holds: Arc::new(holds) });
         self
     }
 
     /// The same with room for so many points at a time, instead of 1.2 million.
     #[must_use]
-    pub fn limit(mut self, points: usize) -> Space {
+    pub fn limit(mut self, points: usize) -> TuningSpace {
         self.limit = points;
         self
     }
@@ -179,7 +188,7 @@ impl Space {
         &self,
         points: &[Point],
         name: &Arc<str>,
-        values: &Values,
+        values: &ChoiceValues,
     ) -> Result<Vec<Point>, Diagnostic> {
         if points.iter().any(|point| point.value(name).is_some()) {
             let text = format!("two choices of the space are called `{name}`");

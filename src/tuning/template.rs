@@ -1,7 +1,7 @@
 //! What a template has to say about itself.
 
 use super::point::Point;
-use super::space::{SearchLevel, Space};
+use super::space::{SearchLevel, TuningSpace};
 use crate::codegen::target::{DeviceModel, Target, TargetId};
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::expr::Symbol;
@@ -25,7 +25,7 @@ pub struct InstanceKernel {
 /// A template for one kernel, with one choice:
 /// ```
 /// use groundswell::prelude::*;
-/// use groundswell::tuning::{InstanceKernel, Point, Search, SearchLevel, Space, Template, Tuner};
+/// use groundswell::tuning::{InstanceKernel, Point, Search, SearchLevel, TuningSpace, Template, Tuner};
 ///
 /// struct Doubled(i64);
 ///
@@ -38,8 +38,8 @@ pub struct InstanceKernel {
 ///         format!("f32:{}", self.0)
 ///     }
 ///
-///     fn space(&self, _: Target, _: SearchLevel) -> Result<Space, Diagnostic> {
-///         Ok(Space::new().choice("block", [256, 1024, 4096]))
+///     fn space(&self, _: Target, _: SearchLevel) -> Result<TuningSpace, Diagnostic> {
+///         Ok(TuningSpace::new().choice("block", [256, 1024, 4096]))
 ///     }
 ///
 ///     fn instantiate(&self, target: TargetId, point: &Point) -> Result<Vec<InstanceKernel>, Diagnostic> {
@@ -50,7 +50,8 @@ pub struct InstanceKernel {
 ///             let x = w.read(a);
 ///             w.write(x + x, b);
 ///         })?;
-///         let options = Options::new(target).set(m, self.0).set(block, point.number("block").unwrap_or(256));
+///         let size = point.number("block").unwrap_or(256);
+///         let options = Options::new(target).set(m, self.0).set(block, size);
 ///         Ok(vec![InstanceKernel { kernel, options, sizes: Vec::new() }])
 ///     }
 /// }
@@ -70,7 +71,7 @@ pub trait Template: Sync {
     ///
     /// # Errors
     /// The task cannot be done there.
-    fn space(&self, target: Target, level: SearchLevel) -> Result<Space, Diagnostic>;
+    fn space(&self, target: Target, level: SearchLevel) -> Result<TuningSpace, Diagnostic>;
 
     /// The kernels of a point of one of its spaces, in the order in which they are launched.
     ///

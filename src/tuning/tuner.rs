@@ -120,8 +120,8 @@ impl Tuner {
         self
     }
 
-    /// The same in part number `part` (from 0 on) of `parts` of the space: every `parts`-th point. The winners
-    /// of all parts are merged by a [`Database`](super::Database).
+    /// The same in part number `part` (from 0 on) of `parts` of the space: every `parts`-th point. The
+    /// winners of all parts are merged by a [`Database`](super::Database).
     #[must_use]
     pub fn shard(mut self, part: u32, parts: u32) -> Tuner {
         self.shard = Some((part, parts));

@@ -19,6 +19,7 @@ mod cli_limits;
 mod cli_outputs;
 mod cli_packages;
 mod cli_scalars;
+mod cli_tune;
 mod disk_cache;
 mod documentation;
 mod figures_of_kernels;

@@ -111,6 +111,9 @@ const FLOORS: &[(&str, &[&str])] = &[
     // Ready kernels are written as any author writes them, with tiles that are chosen by shape; the other
     // crates of the program see only what is public anyway.
     ("kernels", &["choice", "prelude"]),
+    ("tuning", &["codegen::target", "ir", "ir::expr", "passes", "runtime", "runtime::sim", "workers"]),
+    // Ready templates are written as any author writes them.
+    ("templates", &["kernels", "prelude", "target", "tuning"]),
     ("cli", &[]),
     ("prelude", &[]),
 ];

@@ -7,3 +7,4 @@ mod sim_time_grid;
 mod sim_time_loops;
 mod sim_time_measured;
 mod sim_time_pictures;
+mod tuning;

@@ -1,5 +1,4 @@
-//! Memory instructions under check: the addresses that they use, the data that they move, the shadows that
-//! they touch, and when they take effect.
+//! Memory instructions under check: their addresses and data, the shadows that they touch, when they act.
 
 use std::sync::atomic::Ordering::Relaxed;
 

@@ -62,14 +62,14 @@ struct StepFacts {
     replaces: RegisterBits,
     /// It changes what comes next or what others see of the wave, so it is executed in any case.
     is_control: bool,
-    access: Access,
+    access: MemoryTouch,
     /// The steps that may come after it.
     next: [Option<u32>; 2],
 }
 
 /// What a step does to memory.
 #[derive(Copy, Clone, PartialEq, Eq, Default)]
-enum Access {
+enum MemoryTouch {
     #[default]
     None,
     /// Loads arguments of the kernel.
@@ -127,17 +127,17 @@ impl AddressSlice {
             slice.find(contents);
             let reads = |access| slice.accesses(access);
             let now = NeededContents {
-                lds: reads(Access::ReadsLds),
-                stores: code.has_scratch && reads(Access::ReadsMemory),
+                lds: reads(MemoryTouch::ReadsLds),
+                stores: code.has_scratch && reads(MemoryTouch::ReadsMemory),
             };
             if now == contents {
                 break;
             }
             contents = now;
         }
-        let reads_memory = slice.accesses(Access::ReadsMemory);
-        let exchanges = order.iter().any(|&step| facts[step].access == Access::Exchanges);
-        if reads_memory && exchanges || slice.accesses(Access::Exchanges) {
+        let reads_memory = slice.accesses(MemoryTouch::ReadsMemory);
+        let exchanges = order.iter().any(|&step| facts[step].access == MemoryTouch::Exchanges);
+        if reads_memory && exchanges || slice.accesses(MemoryTouch::Exchanges) {
             return Err(NoSlice::Polls);
         }
         let is_product = |&&step: &&usize| matches!(costs[step].instruction.kind, CostKind::Matrix { .. });
@@ -201,7 +201,7 @@ impl<'a> Slice<'a> {
     }
 
     /// True if a step of the slice does that to memory.
-    fn accesses(&self, access: Access) -> bool {
+    fn accesses(&self, access: MemoryTouch) -> bool {
         self.order.iter().any(|&step| self.needed[step] && self.facts[step].access == access)
     }
 
@@ -276,11 +276,11 @@ impl StepFacts {
         let loads_arguments =
             |used: &UsedRegisters| used.field == Some(Field::Base) && Some(used.first) == arguments;
         if info.unit == Unit::Smem && view.registers.iter().any(loads_arguments) {
-            facts.access = Access::Arguments;
+            facts.access = MemoryTouch::Arguments;
         }
         for used in &view.registers {
             let is_data = matches!(used.field, Some(Field::Data0 | Field::Data1));
-            let moves_data = facts.access != Access::None || info.unit == Unit::Lds;
+            let moves_data = facts.access != MemoryTouch::None || info.unit == Unit::Lds;
             if used.is_read {
                 insert(&mut facts.reads, used.first, used.end);
                 if facts.is_control || moves_data && !is_data {
@@ -309,21 +309,21 @@ impl StepFacts {
     /// True if it puts contents where the slice looks for them.
     fn fills(&self, contents: NeededContents) -> bool {
         match self.access {
-            Access::WritesLds => contents.lds,
-            Access::Stores => contents.stores,
+            MemoryTouch::WritesLds => contents.lds,
+            MemoryTouch::Stores => contents.stores,
             _ => false,
         }
     }
 }
 
-fn access(unit: Unit, effect: Effect) -> Access {
+fn access(unit: Unit, effect: Effect) -> MemoryTouch {
     match (unit, effect) {
-        (_, Effect::None) => Access::None,
-        (Unit::Lds, Effect::Load) => Access::ReadsLds,
-        (Unit::Lds, _) | (_, Effect::LoadToLds) => Access::WritesLds,
-        (_, Effect::Load) => Access::ReadsMemory,
-        (_, Effect::Store | Effect::StoreFromLds) => Access::Stores,
-        (_, Effect::Atomic) => Access::Exchanges,
+        (_, Effect::None) => MemoryTouch::None,
+        (Unit::Lds, Effect::Load) => MemoryTouch::ReadsLds,
+        (Unit::Lds, _) | (_, Effect::LoadToLds) => MemoryTouch::WritesLds,
+        (_, Effect::Load) => MemoryTouch::ReadsMemory,
+        (_, Effect::Store | Effect::StoreFromLds) => MemoryTouch::Stores,
+        (_, Effect::Atomic) => MemoryTouch::Exchanges,
     }
 }
 

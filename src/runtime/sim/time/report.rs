@@ -388,8 +388,7 @@ pub(super) fn report(
     let record = &unit.record;
     let clk = unit.ends.iter().copied().max().unwrap_or(0).max(1);
     let executed = executed_steps(record);
-    let first = executed.start;
-    let instructions: Vec<InstructionReport> = executed
+    let instructions: Vec<InstructionReport> = Range::clone(&executed)
         .map(|step| {
             let (address, text) = describe(step);
             InstructionReport::new(address, text, line(address), &record.counters[step])
@@ -431,7 +430,7 @@ pub(super) fn report(
             events: unit.record.events,
             waits: unit.record.waits,
             busy: unit.record.busy,
-            first,
+            first: executed.start,
             waves: unit.launched,
         },
     }

@@ -1,7 +1,7 @@
 //! Loops that all waves of the compute unit go round at a steady pace. Once two stretches of trips have taken
-//! the same time, most of those that are left are not simulated: waves walk through them without time passing,
-//! so that their registers are what they would be, and what was recorded of the last stretches counts again for
-//! each as many trips.
+//! the same time, most of those that are left are not simulated: waves walk through them without time
+//! passing, so that their registers are what they would be, and what was recorded of the last stretches
+//! counts again for each as many trips.
 //!
 //! The clock of the model does not jump; what is left out is added to the times that are reported.
 
@@ -30,13 +30,13 @@ pub(super) struct SteadyLoop {
     /// When the wave went back.
     backs: Vec<u64>,
     /// What had been recorded at the beginnings of the last two stretches.
-    earlier: [Option<Box<Recorded>>; 2],
+    earlier: [Option<Box<LoopRecord>>; 2],
     /// Clk that were left out.
     pub skipped: u64,
 }
 
 /// What had been recorded of a loop.
-struct Recorded {
+struct LoopRecord {
     counters: Vec<Counters>,
     busy_clk: [f64; Pipe::ALL.len()],
     operations: u64,
@@ -97,8 +97,8 @@ pub(super) struct LoopingUnit<'a> {
 }
 
 impl SteadyLoop {
-    /// A wave, by the order of launches, has gone back. If all waves of the compute unit go round the loop at a
-    /// steady pace, leaves most of their trips out.
+    /// A wave, by the order of launches, has gone back. If all waves of the compute unit go round the loop at
+    /// a steady pace, leaves most of their trips out.
     pub(super) fn goes_back(&mut self, wave: u64, clk: u64, mut unit: LoopingUnit<'_>) {
         if !self.counts(*unit.body.end(), wave, clk) {
             return;
@@ -120,9 +120,9 @@ impl SteadyLoop {
 
 impl LoopingUnit<'_> {
     /// What has been recorded of the loop.
-    fn recorded(&self) -> Option<Recorded> {
+    fn recorded(&self) -> Option<LoopRecord> {
         let Record { counters, busy_clk, operations, .. } = &*self.record;
-        Some(Recorded {
+        Some(LoopRecord {
             counters: counters[self.body.clone()].to_vec(),
             busy_clk: *busy_clk,
             operations: *operations,
@@ -132,7 +132,7 @@ impl LoopingUnit<'_> {
     }
 
     /// True if all waves of the compute unit have made the trips of the last two stretches.
-    fn is_in_step(&self, before: &Recorded, now: &Recorded) -> bool {
+    fn is_in_step(&self, before: &LoopRecord, now: &LoopRecord) -> bool {
         let waves: u64 = self.simds.iter().map(|simd| simd.order.len() as u64).sum();
         let trips = now.of_loop.taken - before.of_loop.taken;
         self.is_full && trips.abs_diff(waves * 2 * STRETCH as u64) <= waves
@@ -182,7 +182,7 @@ impl LoopingUnit<'_> {
     }
 
     /// Counts what has been recorded since `before` again so many times.
-    fn repeat(&mut self, before: &Recorded, times: u64) {
+    fn repeat(&mut self, before: &LoopRecord, times: u64) {
         let record = &mut *self.record;
         for (counters, before) in record.counters[self.body.clone()].iter_mut().zip(&before.counters) {
             counters.repeat(before, times);
@@ -218,7 +218,8 @@ impl LoopWalk<'_> {
         trips
     }
 
-    /// Lets a wave go on to a step of the loop; false if it does not come there before it has gone back twice.
+    /// Lets a wave go on to a step of the loop; false if it does not come there before it has gone back
+    /// twice.
     fn walk_to(&mut self, wave: &mut Wave, step: usize) -> bool {
         let mut backs = 0;
         while wave.pc != step {
