@@ -5,7 +5,7 @@
 //! them: the sampling of other workgroups, which counts as no instruction.
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use groundswell::simulator::time::{DeviceModel, TimeOptions};
+use groundswell::simulator::time::{DeviceModel, Fidelity, TimeOptions};
 use timed::{Loop, Timed, copy, gemm, repeat};
 
 #[path = "../tests/common/timed.rs"]
@@ -89,6 +89,11 @@ fn loops(c: &mut Criterion) {
 fn launches(c: &mut Criterion) {
     measure(c, "launch", "gemm_2048", &gemm(DeviceModel::MI300X, 2048, [256, 256, 64]));
     measure(c, "launch", "copy_64_mib", &copy(DeviceModel::MI300X, 16_384));
+    // At most 50 ms are wanted of a sample.
+    let large = gemm(DeviceModel::MI300X, 4096, [256, 256, 64]);
+    let options = TimeOptions::new(DeviceModel::MI300X).fidelity(Fidelity::Sampled);
+    let sample = || large.run(&options).expect("the kernel runs").estimate.clk;
+    c.benchmark_group("launch").bench_function("gemm_4096_sampled", |b| b.iter(sample));
 }
 
 criterion_group! {

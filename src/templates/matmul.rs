@@ -188,7 +188,7 @@ fn waves_of_tile(point: &Point, level: SearchLevel) -> Vec<ChoiceValue> {
         let accumulators = rows * columns / 64;
         // Waves with little to do pay for what they load, and those of the largest tiles are eight.
         let usual = match m * n {
-            area if area >= 128 * 256 => along_m * along_n == 8,
+            area if area >= 128 * 256 => along_m * along_n == 8 && along_m > 1 && along_n > 1,
             area if area >= 64 * 64 => along_m * along_n == 4 && rows >= 32 && columns >= 32,
             _ => along_m * along_n <= 4 && (along_m * along_n == 4 || rows * columns <= 16 * 32),
         };
@@ -267,7 +267,7 @@ impl Template for Matmul {
         let splits = point.number("split_k").unwrap_or(1);
         if splits == 1 {
             let gemm = self.gemm(target, point)?;
-            let (kernel, options) = (gemm.kernel()?, gemm.options(target));
+            let (kernel, options) = (gemm.kernel()?, gemm.options(target).deny(Deny::Spills));
             return Ok(vec![InstanceKernel { kernel, options, sizes: Vec::new() }]);
         }
         let tile = self.tile(point)?.ok_or_else(|| missing(point, "tile", "64x64x64"))?;
@@ -295,7 +295,9 @@ impl Template for Matmul {
         ];
         let product =
             bound.into_iter().fold(Options::new(target), |options, (name, value)| options.set(name, value));
-        let product = product.schedule(super::schedule(point.word("schedule").unwrap_or("prefetch"))?);
+        let product = product
+            .deny(Deny::Spills)
+            .schedule(super::schedule(point.word("schedule").unwrap_or("prefetch"))?);
         let instance = |kernel, options| InstanceKernel { kernel, options, sizes: Vec::new() };
         Ok(vec![instance(kernels.product, product), instance(kernels.sum, sum)])
     }
