@@ -1,8 +1,8 @@
 //! Products of matrices as a template.
 
+use crate::codegen::target::{DeviceModel, DeviceParameter, TargetId};
 use crate::kernels::{Form, Gemm, SplitK, Waves, split_k};
 use crate::prelude::*;
-use crate::target::{DeviceModel, DeviceParameter, TargetId};
 use crate::tuning::{ChoiceValue, InstanceKernel, Point, SearchLevel, Template, TuningSpace};
 
 /// C = A B for one shape, in the forms and dtypes of [`Gemm`].

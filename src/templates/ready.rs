@@ -1,8 +1,8 @@
 //! Any ready kernel as a template: the sizes of its blocks, its waves and its schedule are choices.
 
+use crate::codegen::target::TargetId;
 use crate::kernels::{Choices, KernelEntry, Waves, find};
 use crate::prelude::*;
-use crate::target::TargetId;
 use crate::tuning::{ChoiceValue, InstanceKernel, Point, SearchLevel, Template, TuningSpace};
 
 /// A ready kernel of [`list`](crate::kernels::list) for the values of its symbols. What its symbols call

@@ -73,7 +73,7 @@ fn what_cannot_be_tuned_is_refused() {
         (&["tune", "gemm", "--shard", "0/4"], 2, "0/4 is no part of a space"),
         (&["tune", "gemm", "--target", "gfx1100"], 2, "gfx1100"),
         (&["tune", "gemm", "--dtype", "f17"], 2, "f17 is not a dtype"),
-        (&["tune", "gemm", "--target", "gfx90a", "--dtype", "f8e4m3fnuz", "--level", "0"], 1, "f8e4m3fnuz"),
+        (&["tune", "gemm", "--target", "gfx90a", "--dtype", "f8e4m3fnuz", "--level", "0"], 3, "f8e4m3fnuz"),
     ] {
         let refused = groundswell(arguments);
         let error = text(&refused.stderr);

@@ -113,7 +113,7 @@ const FLOORS: &[(&str, &[&str])] = &[
     ("kernels", &["choice", "prelude"]),
     ("tuning", &["codegen::target", "ir", "ir::expr", "passes", "runtime", "runtime::sim", "workers"]),
     // Ready templates are written as any author writes them.
-    ("templates", &["kernels", "prelude", "target", "tuning"]),
+    ("templates", &["codegen::target", "kernels", "prelude", "tuning"]),
     ("cli", &[]),
     ("prelude", &[]),
 ];

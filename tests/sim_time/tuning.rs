@@ -11,8 +11,8 @@ use groundswell::prelude::*;
 use groundswell::target::TargetId;
 use groundswell::templates::{Matmul, ReadyTemplate};
 use groundswell::tuning::{
-    Budget, ChoiceValue, Database, Point, Search, SearchLevel, Template, Tuned, Tuner, TuningSpace,
-    WinnerKey, WinnerRecord,
+    Budget, ChoiceValue, Database, Point, RefusedCandidate, Search, SearchLevel, Template, Tuned, Tuner,
+    TuningSpace, WinnerKey, WinnerRecord,
 };
 use proptest::prelude::{Strategy as _, any, prop, prop_assert_eq, proptest};
 
@@ -182,7 +182,9 @@ fn searches_are_the_same_every_time_and_never_worse_than_no_search() {
     let matmul = Matmul::new([384, 640, 1024]);
     let all = tuner().search(Search::Exhaustive).tune(&matmul).expect("candidates");
     assert_eq!(all.candidates().len() + all.refused().len(), all.points());
-    assert!(all.refused().is_empty(), "{:?}", all.refused());
+    // What would spill is not judged.
+    let is_spill = |refused: &RefusedCandidate| refused.reason.message.contains("spill");
+    assert!(all.refused().iter().all(is_spill), "{:?}", all.refused());
     assert!(all.points() >= 20, "{}", all.points());
     let own = tuner().level(SearchLevel::Zero).tune(&matmul).expect("candidates");
     assert_eq!(own.points(), 1);

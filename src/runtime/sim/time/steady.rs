@@ -17,8 +17,10 @@ use super::resident::{Simd, WaveSlot};
 /// Trips of a stretch, and before the first one: caches and queues fill up.
 const STRETCH: usize = 8;
 const BEFORE: usize = 8;
-/// By how much two stretches may differ.
+/// By how much two stretches may differ, and by how many times as much after many of them: paces that follow
+/// from who comes first at a cache never settle.
 const TOLERANCE: f64 = 0.005;
+const MOST_TOLERATED: f64 = 4.0;
 /// Trips that a wave is walked through at once.
 const MOST_TRIPS: u64 = 1 << 20;
 
@@ -30,13 +32,13 @@ pub(super) struct SteadyLoop {
     /// When the wave went back.
     backs: Vec<u64>,
     /// What had been recorded at the beginnings of the last two stretches.
-    earlier: [Option<Box<LoopRecord>>; 2],
+    earlier: [Option<Box<RecordedLoop>>; 2],
     /// Clk that were left out.
     pub skipped: u64,
 }
 
 /// What had been recorded of a loop.
-struct LoopRecord {
+struct RecordedLoop {
     counters: Vec<Counters>,
     busy_clk: [f64; Pipe::ALL.len()],
     operations: u64,
@@ -79,7 +81,9 @@ impl SteadyLoop {
             |stretches: usize| self.backs.len().checked_sub(1 + stretches * STRETCH).map(|at| self.backs[at]);
         let [before, middle, now] = [back(2)?, back(1)?, back(0)?];
         let [one, another] = [(middle - before) as f64, (now - middle) as f64];
-        ((one - another).abs() <= TOLERANCE * one).then_some(now - before)
+        let stretches = (self.backs.len() / STRETCH) as f64;
+        let tolerance = TOLERANCE * (stretches / 4.0).clamp(1.0, MOST_TOLERATED);
+        ((one - another).abs() <= tolerance * one).then_some(now - before)
     }
 }
 
@@ -120,9 +124,9 @@ impl SteadyLoop {
 
 impl LoopingUnit<'_> {
     /// What has been recorded of the loop.
-    fn recorded(&self) -> Option<LoopRecord> {
+    fn recorded(&self) -> Option<RecordedLoop> {
         let Record { counters, busy_clk, operations, .. } = &*self.record;
-        Some(LoopRecord {
+        Some(RecordedLoop {
             counters: counters[self.body.clone()].to_vec(),
             busy_clk: *busy_clk,
             operations: *operations,
@@ -132,7 +136,7 @@ impl LoopingUnit<'_> {
     }
 
     /// True if all waves of the compute unit have made the trips of the last two stretches.
-    fn is_in_step(&self, before: &LoopRecord, now: &LoopRecord) -> bool {
+    fn is_in_step(&self, before: &RecordedLoop, now: &RecordedLoop) -> bool {
         let waves: u64 = self.simds.iter().map(|simd| simd.order.len() as u64).sum();
         let trips = now.of_loop.taken - before.of_loop.taken;
         self.is_full && trips.abs_diff(waves * 2 * STRETCH as u64) <= waves
@@ -182,7 +186,7 @@ impl LoopingUnit<'_> {
     }
 
     /// Counts what has been recorded since `before` again so many times.
-    fn repeat(&mut self, before: &LoopRecord, times: u64) {
+    fn repeat(&mut self, before: &RecordedLoop, times: u64) {
         let record = &mut *self.record;
         for (counters, before) in record.counters[self.body.clone()].iter_mut().zip(&before.counters) {
             counters.repeat(before, times);
