@@ -45,6 +45,7 @@
 //! | to look up | |
 //! | --- | --- |
 //! | [`author`] | the types that kernels are written with |
+//! | [`mapping`] | which worker does which tasks, as products of factors |
 //! | [`options`], [`compile`], [`report`] | what a compilation is asked for, what it gives and reports |
 //! | [`device`], [`check`], [`interpreter`] | where kernels run, and what they ought to compute |
 //! | [`diagnostic`] | what is wrong, where, why, and a way out |
@@ -117,7 +118,7 @@ pub use codegen::{assembler, isa, object};
 pub use face::device;
 #[cfg(feature = "compiler")]
 #[doc(inline)]
-pub use face::{author, compile};
+pub use face::{author, compile, mapping};
 #[doc(inline)]
 pub use ir::diagnostic;
 #[cfg(feature = "compiler")]

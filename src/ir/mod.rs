@@ -41,6 +41,8 @@ pub(crate) mod layout;
 #[cfg(feature = "compiler")]
 pub(crate) mod mapped_access;
 #[cfg(feature = "compiler")]
+mod mapped_distribution;
+#[cfg(feature = "compiler")]
 pub(crate) mod mapping;
 #[cfg(feature = "compiler")]
 #[cfg(feature = "compiler")]
@@ -69,6 +71,8 @@ mod scatter_add;
 pub mod schedule;
 #[cfg(feature = "compiler")]
 mod set_symbols;
+#[cfg(feature = "compiler")]
+pub(crate) mod task_lowering;
 #[cfg(feature = "compiler")]
 pub mod text;
 #[cfg(feature = "compiler")]
