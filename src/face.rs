@@ -86,8 +86,8 @@ pub mod mapping {
 
     pub use crate::ir::layout::MmaConfig;
     pub use crate::ir::layout::task_mapping::{
-        LinearForm, MappingError, TaskMapping, auto_map, col_repeat, col_spatial, predicated_auto_map, repeat,
-        spatial,
+        LinearForm, MappingError, TaskMapping, auto_map, col_repeat, col_spatial, predicated_auto_map,
+        repeat, spatial,
     };
     pub use crate::ir::task_lowering::LoweredTasks;
 }

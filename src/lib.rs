@@ -45,6 +45,7 @@
 //! | to look up | |
 //! | --- | --- |
 //! | [`author`] | the types that kernels are written with |
+//! | [`tasks`] | what operators compute, apart from how, and kernels for it |
 //! | [`mapping`] | which worker does which tasks, as products of factors |
 //! | [`options`], [`compile`], [`report`] | what a compilation is asked for, what it gives and reports |
 //! | [`device`], [`check`], [`interpreter`] | where kernels run, and what they ought to compute |
@@ -106,6 +107,8 @@ mod runtime;
 #[cfg(feature = "compiler")]
 mod small_float;
 mod spelling;
+#[cfg(feature = "compiler")]
+pub mod tasks;
 #[cfg(feature = "compiler")]
 mod workers;
 

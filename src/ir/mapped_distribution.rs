@@ -144,11 +144,7 @@ fn of_workitems(mapping: &TaskMapping) -> Result<(WaveTiles, Option<MmaType>), D
 }
 
 /// The tiles of a mapping whose workers are the lanes and waves of a layout.
-fn wave_tiles(
-    mapping: &TaskMapping,
-    layout: Option<Layout>,
-    dims: usize,
-) -> Result<WaveTiles, Diagnostic> {
+fn wave_tiles(mapping: &TaskMapping, layout: Option<Layout>, dims: usize) -> Result<WaveTiles, Diagnostic> {
     let shape = mapping.shape()?;
     if shape.len() != dims {
         let why = format!("it has {} dimensions, and {dims} are distributed", shape.len());

@@ -56,6 +56,8 @@ pub(crate) mod nodes;
 #[cfg(feature = "compiler")]
 pub(crate) mod op;
 #[cfg(feature = "compiler")]
+mod operations_as_data;
+#[cfg(feature = "compiler")]
 pub(crate) mod packed_f4;
 #[cfg(feature = "compiler")]
 pub(crate) mod reasons;

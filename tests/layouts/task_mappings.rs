@@ -23,7 +23,8 @@ fn product(tiles: &TaskMapping) -> Result<Kernel, Diagnostic> {
 fn judge(kernel: &Kernel, sizes: [i64; 3]) -> Executable {
     let symbols = symbols(["M", "N", "K"]);
     let sized = symbols.into_iter().zip(sizes);
-    let options = sized.clone().fold(Options::new(Target::GFX942), |options, (symbol, size)| options.set(symbol, size));
+    let options =
+        sized.clone().fold(Options::new(Target::GFX942), |options, (symbol, size)| options.set(symbol, size));
     let executable = verified(kernel, &options);
     let value = |symbol: Symbol| sized.clone().find(|sized| sized.0 == symbol).map(|sized| sized.1);
     assert_right(kernel, &executable, &value, 1, &format!("{sizes:?}"));
@@ -66,7 +67,9 @@ fn products_by_the_mapping_of_their_accumulators_are_those_by_constraints() {
 #[test]
 fn waves_by_a_mapping_take_its_boxes() {
     let [m, n] = symbols(["M", "N"]);
-    for mapping in ["spatial(1,4)*repeat(16,64)", "spatial(2,2, ranks=[1,0])*repeat(4,4)*repeat(4,64)", "repeat(8,64)"] {
+    for mapping in
+        ["spatial(1,4)*repeat(16,64)", "spatial(2,2, ranks=[1,0])*repeat(4,4)*repeat(4,64)", "repeat(8,64)"]
+    {
         let kernel = Kernel::trace("double", |w| {
             w.distribute_waves([m, n], &mapping.parse().unwrap());
             let [a, b] = ["a", "b"].map(|name| w.memory(name, [m, n], Global, F32));

@@ -1,7 +1,7 @@
 //! What each lane holds of the operands of a matrix instruction, as task mappings.
 use super::mma::{MmaShape, Sparsity};
 use super::task_mapping::{MappingError, TaskMapping};
-use super::{Dim, LayoutError, Mma, Layout, Mode, Source};
+use super::{Dim, Layout, LayoutError, Mma, Mode, Source};
 use crate::ir::types::DType;
 
 /// Which elements of A, B and C each lane of a wave holds for a matrix instruction, in the order of its

@@ -1,6 +1,6 @@
 //! Mappings that are found for a shape and a number of workers.
 use super::text::tuple_text;
-use super::{Extents, FactorKind, MappingError, MappingParts, TaskMapping};
+use super::{MappingExtents, FactorKind, MappingError, MappingParts, TaskMapping};
 
 /// Shares the tasks of a shape evenly among workers: `repeat(shape / g) * spatial(g)`, where `g` takes from
 /// the fastest dimension to the slowest the greatest common divisor of its extent and of the workers that are
@@ -31,7 +31,7 @@ pub fn auto_map(
         return Err(MappingError::TasksDoNotDivide { shape: tuple_text(shape), tasks, workers });
     }
     let mut left = workers;
-    let mut taken = Extents::from_elem(1, shape.len());
+    let mut taken = MappingExtents::from_elem(1, shape.len());
     for &dim in &shared.fastest_first {
         taken[dim] = greatest_common_divisor(left, shape[dim]);
         left /= taken[dim];
@@ -53,7 +53,7 @@ pub fn predicated_auto_map(
     let shape = shape.as_ref();
     let shared = Shared::of(shape, workers, ranks)?;
     let (mut left, mut used) = (workers, 1);
-    let mut taken = Extents::from_elem(1, shape.len());
+    let mut taken = MappingExtents::from_elem(1, shape.len());
     for &dim in &shared.fastest_first {
         let fits = shape[dim] <= left;
         taken[dim] = if fits { shape[dim] } else { greatest_common_divisor(left, shape[dim]) };
@@ -74,11 +74,7 @@ struct Shared<'a> {
 }
 
 impl<'a> Shared<'a> {
-    fn of(
-        shape: &'a [u32],
-        workers: u32,
-        ranks: Option<&'a [usize]>,
-    ) -> Result<Shared<'a>, MappingError> {
+    fn of(shape: &'a [u32], workers: u32, ranks: Option<&'a [usize]>) -> Result<Shared<'a>, MappingError> {
         // This checks the ranks and the size.
         MappingParts::of_digits(FactorKind::Repeat, shape, ranks)?;
         if shape.contains(&0) || workers == 0 {
@@ -93,7 +89,7 @@ impl<'a> Shared<'a> {
 
     /// The mapping in which workers take so much of each dimension.
     fn mapping(&self, taken: &[u32]) -> Result<TaskMapping, MappingError> {
-        let repeated: Extents = self.shape.iter().zip(taken).map(|(extent, taken)| extent / taken).collect();
+        let repeated: MappingExtents = self.shape.iter().zip(taken).map(|(extent, taken)| extent / taken).collect();
         let repeated = MappingParts::of_digits(FactorKind::Repeat, &repeated, self.ranks)?;
         let spatial = MappingParts::of_digits(FactorKind::Spatial, taken, self.ranks)?;
         TaskMapping::of(repeated.around(&spatial)).checked()

@@ -138,7 +138,9 @@ pub enum MappingError {
         read_shape: String,
     },
     /// Tasks that cannot be shared evenly.
-    #[error("the {tasks} tasks of {shape} cannot be shared evenly by {workers} workers: {tasks} is no multiple")]
+    #[error(
+        "the {tasks} tasks of {shape} cannot be shared evenly by {workers} workers: {tasks} is no multiple"
+    )]
     TasksDoNotDivide {
         /// The shape.
         shape: String,
@@ -148,7 +150,9 @@ pub enum MappingError {
         workers: u32,
     },
     /// Nothing to share, or nobody to share it.
-    #[error("there is nothing to share out of {shape} among {workers} workers: use extents and workers above 0")]
+    #[error(
+        "there is nothing to share out of {shape} among {workers} workers: use extents and workers above 0"
+    )]
     NothingToShare {
         /// The shape.
         shape: String,

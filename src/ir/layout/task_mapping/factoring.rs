@@ -1,5 +1,5 @@
 //! The product of factors that says what a layout says.
-use super::{Extents, FactorKind, MappingError, MappingParts, TaskMapping};
+use super::{MappingExtents, FactorKind, MappingError, MappingParts, TaskMapping};
 use crate::ir::layout::{Dim, Layout, Mode, Source};
 use smallvec::SmallVec;
 
@@ -10,25 +10,22 @@ impl TaskMapping {
     /// # Errors
     /// A layout that no product has, with `object` as its name: one that holds copies, or whose tiles do not
     /// lie in one another.
-    pub(crate) fn of_layout(
-        layout: &Layout,
-        dims: usize,
-        object: &str,
-    ) -> Result<TaskMapping, MappingError> {
+    pub(crate) fn of_layout(layout: &Layout, dims: usize, object: &str) -> Result<TaskMapping, MappingError> {
         let refused = |reason| MappingError::NoForm { object: object.to_owned(), reason };
         let canonical = layout.canonical();
         if canonical.modes().iter().any(|mode| mode.dim.is_none()) {
             return Err(refused("some of its lanes or registers hold copies of the same elements"));
         }
         let digits = |sources: [Source; 2]| {
-            let mut digits: Vec<Mode> = sources.into_iter().flat_map(|s| canonical.of_source(s).copied()).collect();
+            let mut digits: Vec<Mode> =
+                sources.into_iter().flat_map(|s| canonical.of_source(s).copied()).collect();
             digits.reverse();
             digits
         };
         // The last is the least significant.
         let mut workers = digits([Source::Lane, Source::Wave]);
         let mut tasks = digits([Source::Register, Source::Replica]);
-        let mut inner = Extents::from_elem(1, dims);
+        let mut inner = MappingExtents::from_elem(1, dims);
         let mut product = MappingParts::of_digits(FactorKind::Repeat, &inner, None)?;
         let mut is_first = true;
         while !(workers.is_empty() && tasks.is_empty()) {
@@ -40,7 +37,7 @@ impl TaskMapping {
             if run.is_empty() {
                 return Err(refused("its tiles do not lie in one another"));
             }
-            let mut extents = Extents::from_elem(1, dims);
+            let mut extents = MappingExtents::from_elem(1, dims);
             for mode in &run {
                 let dim = usize::from(mode.dim.map_or(0, |dim| dim.0));
                 extents[dim] = mode.extent;

@@ -57,7 +57,8 @@ impl TaskMapping {
                     Place { replica: 1 << bit, ..Place::default() }
                 }
             };
-            bits.map(|bit| (0..dims).map(|dim| layout.coordinate(Dim(dim as u8), place(bit))).collect()).collect()
+            bits.map(|bit| (0..dims).map(|dim| layout.coordinate(Dim(dim as u8), place(bit))).collect())
+                .collect()
         };
         Ok(LinearForm { dims, tasks: columns(Source::Replica), workers: columns(Source::Lane) })
     }

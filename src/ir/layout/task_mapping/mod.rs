@@ -24,8 +24,8 @@ use text::{factors_text, tuple_text};
 /// Most dimensions of a mapping.
 const MAX_DIMS: usize = 16;
 
-/// Extents of a mapping, one for each dimension.
-type Extents = SmallVec<[u32; 4]>;
+/// MappingExtents of a mapping, one for each dimension.
+type MappingExtents = SmallVec<[u32; 4]>;
 
 /// What a factor's digits count.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
@@ -57,7 +57,7 @@ impl FactorKind {
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 enum MappingFactor {
     /// A box of workers or of tasks; the dimension with the greatest rank is the fastest.
-    Digits { kind: FactorKind, extents: Extents, ranks: SmallVec<[usize; 4]> },
+    Digits { kind: FactorKind, extents: MappingExtents, ranks: SmallVec<[usize; 4]> },
     /// A product in which the coordinates of some dimensions are zero.
     Projected { factors: Vec<MappingFactor>, dims: Vec<usize> },
 }
@@ -66,7 +66,7 @@ enum MappingFactor {
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 struct MappingParts {
     factors: Vec<MappingFactor>,
-    shape: Extents,
+    shape: MappingExtents,
     workers: u32,
     /// Nothing if an extent is zero: then there are no tasks.
     layout: Option<Layout>,
@@ -332,7 +332,7 @@ impl MappingParts {
             FactorKind::Spatial => count().ok_or(MappingError::TooLarge { mapping: factor() })?,
             FactorKind::Repeat => 1,
         };
-        let shape = Extents::from_slice(extents);
+        let shape = MappingExtents::from_slice(extents);
         let factors = vec![MappingFactor::Digits { kind, extents: shape.clone(), ranks }];
         Ok(MappingParts { factors, shape, workers, layout })
     }
@@ -350,7 +350,7 @@ impl MappingParts {
         self.factors.extend_from_slice(&inner.factors);
         let too_large = || MappingError::TooLarge { mapping: self.text() };
         let pairs = self.shape.iter().zip(&inner.shape);
-        let shape: Option<Extents> = pairs.map(|(outer, inner)| outer.checked_mul(*inner)).collect();
+        let shape: Option<MappingExtents> = pairs.map(|(outer, inner)| outer.checked_mul(*inner)).collect();
         let workers = self.workers.checked_mul(inner.workers);
         let (Some(shape), Some(workers)) = (shape, workers) else { return Err(too_large()) };
         let layout = match (&self.layout, &inner.layout) {

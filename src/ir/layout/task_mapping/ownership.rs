@@ -88,6 +88,9 @@ impl TaskMapping {
                 });
             }
         }
-        Err(MappingError::NoForm { object: read.text(), reason: "it is not the mapping that filled the registers" })
+        Err(MappingError::NoForm {
+            object: read.text(),
+            reason: "it is not the mapping that filled the registers",
+        })
     }
 }

@@ -70,7 +70,8 @@ fn plain(dims: usize) -> impl Strategy<Value = Plain> {
 /// One to four factors of as many dimensions.
 fn plains() -> impl Strategy<Value = Vec<Plain>> {
     let small = |plains: &Vec<Plain>| {
-        plains.iter().flat_map(|plain| &plain.extents).map(|&extent| u64::from(extent)).product::<u64>() <= 8000
+        plains.iter().flat_map(|plain| &plain.extents).map(|&extent| u64::from(extent)).product::<u64>()
+            <= 8000
     };
     (0usize..=4)
         .prop_flat_map(|dims| proptest::collection::vec(plain(dims), 1..=4))
@@ -331,12 +332,7 @@ fn the_worked_examples_come_out_letter_for_letter() {
                 (127, "(15,7)(31,7)(47,7)(63,7)(79,7)(95,7)(111,7)(127,7)"),
             ],
         ),
-        (
-            "repeat(8,1)*spatial(1,128)",
-            128,
-            &[8, 128],
-            &[(5, "(0,5)(1,5)(2,5)(3,5)(4,5)(5,5)(6,5)(7,5)")],
-        ),
+        ("repeat(8,1)*spatial(1,128)", 128, &[8, 128], &[(5, "(0,5)(1,5)(2,5)(3,5)(4,5)(5,5)(6,5)(7,5)")]),
     ];
     for &(text, workers, shape, tasks) in rows {
         let mapping: TaskMapping = text.parse().unwrap();
@@ -364,10 +360,7 @@ fn mappings_are_found_for_shapes() {
     assert_eq!(found(&[8, 96], 64, Some(&[1, 0])), "repeat(1,12, ranks=[1,0])*spatial(8,8, ranks=[1,0])");
     assert_eq!(found(&[8, 16, 24], 32, None), "repeat(8,4,3)*spatial(1,4,8)");
     let fault = auto_map([8, 41], 64, None).unwrap_err().to_string();
-    assert_eq!(
-        fault,
-        "the 328 tasks of (8,41) cannot be shared evenly by 64 workers: 328 is no multiple"
-    );
+    assert_eq!(fault, "the 328 tasks of (8,41) cannot be shared evenly by 64 workers: 328 is no multiple");
     let predicated = |shape: [u32; 2]| {
         let (mapping, used) = predicated_auto_map(shape, 64, None).unwrap();
         (mapping.to_string(), used)
@@ -414,7 +407,9 @@ fn faults_are_values_with_names_and_numbers() {
     assert_eq!(spatial([]).list(0), Ok(vec![vec![]]));
     assert!(spatial([3]).linear_form().is_err());
     assert!(repeat([2, 2]).projection([0]).owner_of([0, 0]).is_err());
-    for text in ["", "spatial", "spatial(2", "spatial(2)*", "spatial(99999999999)", "(spatial(2)", "spatial(2))"] {
+    for text in
+        ["", "spatial", "spatial(2", "spatial(2)*", "spatial(99999999999)", "(spatial(2)", "spatial(2))"]
+    {
         assert!(text.parse::<TaskMapping>().is_err(), "{text}");
     }
     assert!("(".repeat(100_000).parse::<TaskMapping>().is_err());
@@ -467,11 +462,7 @@ const FORMS: &[(Mma, [&str; 3])] = {
         (Mma::I32_32x32x32_I8, ["col_spatial(32,2)*repeat(1,16)", "spatial(2,32)*col_repeat(16,1)", D32]),
         (
             Mma::F32_16x16x128_F8E4M3FN,
-            [
-                "repeat(1,2)*col_spatial(16,4)*repeat(1,16)",
-                "repeat(2,1)*spatial(4,16)*col_repeat(16,1)",
-                D16,
-            ],
+            ["repeat(1,2)*col_spatial(16,4)*repeat(1,16)", "repeat(2,1)*spatial(4,16)*col_repeat(16,1)", D16],
         ),
         (Mma::F32_32x32x64_F4E2M1, ["col_spatial(32,2)*repeat(1,32)", "spatial(2,32)*col_repeat(32,1)", D32]),
     ]
@@ -481,7 +472,9 @@ const FORMS: &[(Mma, [&str; 3])] = {
 fn matrix_instructions_have_the_forms_of_the_reference() {
     for (mma, forms) in FORMS {
         let config = MmaConfig::new(*mma).unwrap();
-        for (map, form) in [config.a_load_map(), config.b_load_map(), config.c_store_map()].into_iter().zip(forms) {
+        for (map, form) in
+            [config.a_load_map(), config.b_load_map(), config.c_store_map()].into_iter().zip(forms)
+        {
             assert!(map.equivalent(&form.parse().unwrap()).unwrap(), "{mma}: {map}, not {form}");
         }
     }

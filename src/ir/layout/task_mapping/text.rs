@@ -125,7 +125,9 @@ impl<'a> MappingReader<'a> {
     fn bracket(&mut self) -> Result<MappingParts, MappingError> {
         self.depth += 1;
         if self.depth > MAX_DEPTH {
-            return Err(self.fault("no further bracket: texts have at most 64 inside one another, and a factor"));
+            return Err(
+                self.fault("no further bracket: texts have at most 64 inside one another, and a factor")
+            );
         }
         let inside = self.product()?;
         self.depth -= 1;
