@@ -24,10 +24,10 @@ struct WaveTiles {
 }
 
 impl Tracer {
-    /// Distributes `dims` as the mapping says, whose workers are the *waves* of a workgroup and whose shape is
-    /// the workgroup's tile: [`workgroup`](crate::prelude::workgroup) and
-    /// [`wave`](crate::prelude::wave) constraints. Every wave has to have one box of elements; where in it
-    /// each lane has its elements is up to the compiler, and so is the order of a wave's tasks.
+    /// Distributes `dims` as the mapping says, whose workers are the *waves* of a workgroup and whose shape
+    /// is the workgroup's tile: [`workgroup`](crate::prelude::workgroup) and [`wave`](crate::prelude::wave)
+    /// constraints. Every wave has to have one box of elements; where in it each lane has its elements is up
+    /// to the compiler, and so is the order of a wave's tasks.
     ///
     /// Waves are numbered along grid axis 0 first. So the dimension of the mapping's fastest digit lies along
     /// axis 0, the next one along axis 1; dimensions that waves do not divide follow in their order.

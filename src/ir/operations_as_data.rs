@@ -1,4 +1,5 @@
-//! Arithmetic on values by the operation as data, for those who make kernels of something that they have read.
+//! Arithmetic on values by the operation as data, for those who make kernels of something that they have
+//! read.
 
 use std::panic::Location as Caller;
 

@@ -6,7 +6,7 @@ use std::panic::Location as Caller;
 
 use cranelift_entity::PrimaryMap;
 
-use super::element::{ElementId, ElementNode, Elements, ArgReduceKind, ReadIndex, ReduceKind, TaskAxis};
+use super::element::{ArgReduceKind, ElementId, ElementNode, Elements, ReadIndex, ReduceKind, TaskAxis};
 use super::inverse::{InverseMap, check_inverse};
 use super::tracer::{DTYPES, TaskElement, TaskState, TaskTensor, TaskTracer};
 use super::{Task, TaskAssertion, TaskAttribute, TensorDefinition};
@@ -23,8 +23,8 @@ impl Task {
     ///
     /// # Errors
     /// The first fault of the body, with its line: dtypes that differ, indices that are not bound, shapes of
-    /// other ranks, two tensors of one name, no output, an inverse map that does not invert, an assertion that
-    /// does not hold.
+    /// other ranks, two tensors of one name, no output, an inverse map that does not invert, an assertion
+    /// that does not hold.
     #[track_caller]
     pub fn define(name: &str, body: impl for<'t> FnOnce(&'t TaskTracer)) -> Result<Task, Diagnostic> {
         let caller = Caller::caller();
@@ -141,7 +141,7 @@ impl TaskTracer {
             body = self.cast(caller, body, accumulate);
         }
         let node = ElementNode::Reduce { kind, accumulate, axes: axes.into(), body: body.id };
-        self.push(node, Some(dtype))
+        self.push(caller, node, Some(dtype))
     }
 
     /// The index, as i32, of the largest or smallest element along an axis of `extent` indices: the first of
@@ -160,12 +160,13 @@ impl TaskTracer {
         if self.dtype(body).is_none_or(|dtype| dtype == DType::I1) {
             self.fail(caller, "the largest or smallest element is asked for of numbers of a dtype");
         }
-        self.push(ElementNode::ArgReduce { extreme, axis, body: body.id }, Some(I32))
+        self.push(caller, ElementNode::ArgReduce { extreme, axis, body: body.id }, Some(I32))
     }
 
     /// An index, or an expression of indices and sizes, as an i32 element.
+    #[track_caller]
     pub fn index(&self, index: impl Into<SymExpr>) -> TaskElement<'_> {
-        self.push(ElementNode::Index(index.into()), Some(I32))
+        self.push(Caller::caller(), ElementNode::Index(index.into()), Some(I32))
     }
 
     /// Makes a computed tensor an output; outputs are in the order of these calls.

@@ -136,7 +136,7 @@ impl ElementNode {
 }
 
 /// Most operations in a chain, and most reductions inside one another: walks go from operand to operand.
-const MAX_DEPTH: [u32; 2] = [512, 6];
+const MAX_DEPTH: [u32; 2] = [256, 6];
 
 /// A node with its dtype, the operations below it, and the reductions around one another in it.
 #[derive(Clone, Debug)]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::element::{ElementNode, ArgReduceKind, ElementNumber, ReadIndex, ReduceKind, TaskAxis, TensorId};
+use super::element::{ArgReduceKind, ElementNode, ElementNumber, ReadIndex, ReduceKind, TaskAxis, TensorId};
 use super::float_functions::{binary, of_integers, unary};
 use super::{ElementId, Task};
 use crate::prelude::*;
@@ -79,13 +79,14 @@ struct Filled {
 }
 
 impl Task {
-    /// The outputs for these sizes and inputs: the meaning of the task, which every kernel of it is judged by.
-    /// Floats are computed in f64 and rounded only where the task casts them; integers wrap as those of their
-    /// dtype do. Reductions visit their indices in row-major order, and begin with what they give of nothing.
+    /// The outputs for these sizes and inputs: the meaning of the task, which every kernel of it is judged
+    /// by. Floats are computed in f64 and rounded only where the task casts them; integers wrap as those of
+    /// their dtype do. Reductions visit their indices in row-major order, and begin with what they give of
+    /// nothing.
     ///
     /// # Errors
-    /// A size without a value, or of less than zero; an assertion that does not hold; inputs of other numbers,
-    /// dtypes or shapes; a tensor of more than 2^26 elements.
+    /// A size without a value, or of less than zero; an assertion that does not hold; inputs of other
+    /// numbers, dtypes or shapes; a tensor of more than 2^26 elements.
     pub fn evaluate(
         &self,
         sizes: &[(Symbol, i64)],
@@ -202,7 +203,12 @@ impl<S: Fn(Symbol) -> Option<i64>> TaskEvaluation<'_, S> {
     }
 
     /// Runs through a box of indices in row-major order; they are the last of those that are bound.
-    fn for_each(&self, extents: &[i64], bound: &mut BoundIndices, mut see: impl FnMut(&Self, &mut BoundIndices)) {
+    fn for_each(
+        &self,
+        extents: &[i64],
+        bound: &mut BoundIndices,
+        mut see: impl FnMut(&Self, &mut BoundIndices),
+    ) {
         let first = bound.len() - extents.len();
         let count: i64 = extents.iter().product();
         for number in 0..count {
@@ -252,7 +258,9 @@ impl<S: Fn(Symbol) -> Option<i64>> TaskEvaluation<'_, S> {
             ElementNode::Ternary(TernaryOp::Fma, [a, b, c]) => {
                 ElementValue::Float(of(*a).float().mul_add(of(*b).float(), of(*c).float()))
             }
-            ElementNode::Compare(predicate, a, b) => ElementValue::Condition(compare(*predicate, of(*a), of(*b))),
+            ElementNode::Compare(predicate, a, b) => {
+                ElementValue::Condition(compare(*predicate, of(*a), of(*b)))
+            }
             ElementNode::Select([condition, yes, no]) => match of(*condition) {
                 ElementValue::Condition(true) => of(*yes),
                 _ => of(*no),
@@ -305,13 +313,21 @@ impl<S: Fn(Symbol) -> Option<i64>> TaskEvaluation<'_, S> {
         });
         bound.truncate(outer);
         match kind {
-            ReduceKind::Average => ElementValue::Float(value.float() / extents.iter().product::<i64>() as f64),
+            ReduceKind::Average => {
+                ElementValue::Float(value.float() / extents.iter().product::<i64>() as f64)
+            }
             _ => value,
         }
     }
 
     /// The place of the first largest or smallest element.
-    fn place(&self, extreme: ArgReduceKind, axis: &TaskAxis, body: ElementId, bound: &mut BoundIndices) -> ElementValue {
+    fn place(
+        &self,
+        extreme: ArgReduceKind,
+        axis: &TaskAxis,
+        body: ElementId,
+        bound: &mut BoundIndices,
+    ) -> ElementValue {
         let extent = self.index(&axis.extent, bound).max(0);
         let mut best: Option<(ElementValue, i64)> = None;
         bound.push((axis.index, 0));

@@ -1,11 +1,14 @@
 //! Inverse maps: from the indices of an input to those of the output element that reads it.
 
+use super::Task;
 use super::element::{ElementNode, ReadIndex, TensorId};
-use super::{ElementId, Task};
 use crate::prelude::*;
 
 /// Elements of the output that are checked for each choice of sizes.
 const CHECKED: i64 = 4096;
+
+/// Tensors that are looked at before there are too many ways from the output to the input.
+const MAX_VISITS: u32 = 4096;
 
 /// A map from an input's index to the output's.
 #[derive(Clone, Debug)]
@@ -42,12 +45,13 @@ pub(super) fn check_inverse(task: &Task, inverse: &InverseMap) -> Result<(), Dia
         );
         return Err(fault(text));
     }
-    let mut reads = Vec::new();
     let identity = axes.iter().map(|axis| SymExpr::from(axis.index)).collect::<Vec<SymExpr>>();
-    collect_reads(task, output, &identity, inverse.input, &mut reads, 0);
-    let [Some(read)] = &reads[..] else {
-        let text = format!("elements of the output read it {} times, or at computed indices", reads.len());
-        return Err(fault(text));
+    let mut reads = InputReads { task, input: inverse.input, found: Vec::new(), visits: 0 };
+    reads.collect(output, &identity);
+    let [Some(read)] = &reads.found[..] else {
+        let many =
+            if reads.visits > MAX_VISITS { "too many".to_owned() } else { reads.found.len().to_string() };
+        return Err(fault(format!("elements of the output read it {many} times, or at computed indices")));
     };
     for choice in 0..3 {
         let size = |symbol: Symbol| {
@@ -56,14 +60,7 @@ pub(super) fn check_inverse(task: &Task, inverse: &InverseMap) -> Result<(), Dia
         };
         let extents: Option<Vec<i64>> = axes.iter().map(|axis| axis.extent.value(&size)).collect();
         let Some(extents) = extents else { return Ok(()) };
-        let count: i64 = extents.iter().copied().fold(1, i64::saturating_mul);
-        for number in 0..count.min(CHECKED) {
-            let mut rest = number;
-            let mut index = vec![0; extents.len()];
-            for (digit, extent) in index.iter_mut().zip(&extents).rev() {
-                *digit = rest % extent;
-                rest /= extent;
-            }
+        for index in sampled(&extents) {
             let of_output = |symbol: Symbol| {
                 let place = axes.iter().position(|axis| axis.index == symbol);
                 place.map(|place| index[place]).or_else(|| size(symbol))
@@ -75,50 +72,68 @@ pub(super) fn check_inverse(task: &Task, inverse: &InverseMap) -> Result<(), Dia
             };
             let back: Vec<Option<i64>> = inverse.results.iter().map(|e| e.value(&of_input)).collect();
             if !back.iter().copied().eq(index.iter().map(|&digit| Some(digit))) {
-                return Err(fault(format!(
-                    "the output element {index:?} reads {at:?}, which it maps to {back:?}"
-                )));
+                let text = format!("the output element {index:?} reads {at:?}, which it maps to {back:?}");
+                return Err(fault(text));
             }
         }
     }
     Ok(())
 }
 
-/// The indices at which elements of a tensor read an input, by way of other tensors too; nothing for a read at
-/// indices that are elements.
-fn collect_reads(
-    task: &Task,
-    tensor: TensorId,
-    at: &[SymExpr],
-    input: TensorId,
-    reads: &mut Vec<Option<Vec<SymExpr>>>,
-    depth: u32,
-) {
-    let definition = &task.tensors[tensor];
-    let Some(value) = definition.value.filter(|_| depth < 64) else { return };
-    let replace = |symbol: Symbol| {
-        definition.axes.iter().position(|axis| axis.index == symbol).and_then(|place| at.get(place).cloned())
-    };
-    let mut found: Vec<(TensorId, Option<Vec<SymExpr>>)> = Vec::new();
-    let mut see = |element: ElementId| {
-        if let ElementNode::Read { tensor, indices } = task.elements.node(element) {
-            let affine = indices.iter().map(|index| match index {
-                ReadIndex::Affine(e) => Some(e.replaced(&replace)),
-                ReadIndex::Element(_) => None,
-            });
-            found.push((*tensor, affine.collect()));
+/// Indices of a box: all, or as many from everywhere in it.
+fn sampled(extents: &[i64]) -> impl Iterator<Item = Vec<i64>> {
+    let count = extents.iter().copied().map(|extent| extent.max(0)).fold(1, i64::saturating_mul);
+    // Odd steps meet every digit of extents that are powers of two.
+    let step = (count / CHECKED).max(1) | 1;
+    (0..count.min(CHECKED)).map(move |number| {
+        let mut rest = number.saturating_mul(step) % count;
+        let mut index = vec![0; extents.len()];
+        for (digit, extent) in index.iter_mut().zip(extents).rev() {
+            *digit = rest % extent;
+            rest /= extent;
         }
-    };
-    let mut next = vec![value];
-    while let Some(element) = next.pop() {
-        see(element);
-        task.elements.node(element).operands(|operand| next.push(operand));
-    }
-    for (read, indices) in found {
-        match indices {
-            indices if read == input => reads.push(indices),
-            Some(indices) => collect_reads(task, read, &indices, input, reads, depth + 1),
-            None => {}
+        index
+    })
+}
+
+/// The reads of an input that elements of an output depend on.
+struct InputReads<'a> {
+    task: &'a Task,
+    input: TensorId,
+    /// Their indices, by those of the output; nothing for a read at indices that are elements.
+    found: Vec<Option<Vec<SymExpr>>>,
+    /// Tensors that have been looked at, each as often as it is read.
+    visits: u32,
+}
+
+impl InputReads<'_> {
+    /// Those of a tensor at these indices, by way of other tensors too.
+    fn collect(&mut self, tensor: TensorId, at: &[SymExpr]) {
+        let task = self.task;
+        let definition = &task.tensors[tensor];
+        self.visits += 1;
+        let Some(value) = definition.value.filter(|_| self.visits <= MAX_VISITS) else { return };
+        let replace = |symbol: Symbol| {
+            let place = definition.axes.iter().position(|axis| axis.index == symbol);
+            place.and_then(|place| at.get(place).cloned())
+        };
+        let mut reads: Vec<(TensorId, Option<Vec<SymExpr>>)> = Vec::new();
+        task.elements.any(value, &mut |node| {
+            if let ElementNode::Read { tensor, indices } = node {
+                let affine = indices.iter().map(|index| match index {
+                    ReadIndex::Affine(e) => Some(e.replaced(&replace)),
+                    ReadIndex::Element(_) => None,
+                });
+                reads.push((*tensor, affine.collect()));
+            }
+            false
+        });
+        for (read, indices) in reads {
+            match indices {
+                indices if read == self.input => self.found.push(indices),
+                Some(indices) => self.collect(read, &indices),
+                None => {}
+            }
         }
     }
 }

@@ -1,10 +1,11 @@
 //! Tasks: what an operator computes, apart from how.
 //!
-//! A [`Task`] has tensors as inputs and says what each element of its outputs is: an expression of elements at
-//! indices ([`TaskTracer::compute`]), reductions over boxes of indices ([`TaskTracer::reduce`],
+//! A [`Task`] has tensors as inputs and says what each element of its outputs is: an expression of elements
+//! at indices ([`TaskTracer::compute`]), reductions over boxes of indices ([`TaskTracer::reduce`],
 //! [`TaskTracer::arg_reduce`]), and of other computed tensors. [`Task::evaluate`] is its meaning, on the host
-//! and without any kernel. [`Task::kernels`] is the rule-based scheduler, which writes kernels of the language
-//! for every task of its classes: with wide accesses, reductions by waves, and tiles that are turned in LDS.
+//! and without any kernel. [`Task::kernels`] is the rule-based scheduler, which writes kernels of the
+//! language for every task of its classes: with wide accesses, reductions by waves, and tiles that are turned
+//! in LDS.
 //!
 //! Everything here is written with the public API: an author could have written it.
 //!

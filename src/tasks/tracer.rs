@@ -6,7 +6,7 @@ use std::panic::Location as Caller;
 
 use cranelift_entity::PrimaryMap;
 
-use super::element::{ElementId, ElementNode, Elements, ElementNumber, ReadIndex, TensorId};
+use super::element::{ElementId, ElementNode, ElementNumber, Elements, ReadIndex, TensorId};
 use super::inverse::InverseMap;
 use super::{TaskAssertion, TaskAttribute, TensorDefinition};
 use crate::prelude::*;
@@ -53,15 +53,20 @@ pub struct TaskIndex(pub(super) ReadIndex);
 
 impl TaskTracer {
     pub(super) fn number(&self, number: ElementNumber) -> TaskElement<'_> {
-        self.push(ElementNode::Number(number), None)
+        self.push(Caller::caller(), ElementNode::Number(number), None)
     }
 
-    pub(super) fn push(&self, node: ElementNode, dtype: Option<DType>) -> TaskElement<'_> {
+    pub(super) fn push(
+        &self,
+        caller: &'static Caller<'static>,
+        node: ElementNode,
+        dtype: Option<DType>,
+    ) -> TaskElement<'_> {
         let mut state = self.state.borrow_mut();
         let mut id = state.elements.push(node, dtype);
         if state.elements.is_too_deep(id) {
-            let text = "an element has more than 512 operations in a chain, or 6 reductions in one another";
-            let fault = Diagnostic::invalid(text);
+            let text = "an element has more than 256 operations in a chain, or 6 reductions in one another";
+            let fault = Diagnostic::invalid(text).at(Some(caller.into()));
             state.fault.get_or_insert(fault.help("compute a part of it as a tensor of its own"));
             id = state.elements.push(ElementNode::Number(ElementNumber::Integer(0)), dtype);
         }
@@ -102,7 +107,7 @@ impl TaskTracer {
             self.fail(caller, format!("{} and {other} are combined: cast one of them first", dtypes[0]));
         }
         let ids: Vec<ElementId> = operands.iter().map(|operand| operand.id).collect();
-        self.push(node(&ids), result.or(dtypes.first().copied()))
+        self.push(caller, node(&ids), result.or(dtypes.first().copied()))
     }
 
     pub(super) fn expect_condition(&self, caller: &'static Caller<'static>, condition: TaskElement<'_>) {
@@ -126,7 +131,7 @@ impl TaskTracer {
         if self.dtype(element) == Some(dtype) {
             return TaskElement { task: self, id: element.id };
         }
-        self.push(ElementNode::Cast(dtype, element.id), Some(dtype))
+        self.push(caller, ElementNode::Cast(dtype, element.id), Some(dtype))
     }
 
     pub(super) fn read(
@@ -157,6 +162,6 @@ impl TaskTracer {
         if has_floats {
             self.fail(caller, format!("an index of {name} is an element that is not i32: cast it"));
         }
-        self.push(ElementNode::Read { tensor: tensor.id, indices }, Some(dtype))
+        self.push(caller, ElementNode::Read { tensor: tensor.id, indices }, Some(dtype))
     }
 }

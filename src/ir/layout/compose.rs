@@ -36,8 +36,8 @@ impl Layout {
         Layout::new(modes)
     }
 
-    /// The same with the lanes in groups of `lanes`, which are waves. Nothing if no digit ends, or can be cut,
-    /// there.
+    /// The same with the lanes in groups of `lanes`, which are waves. Nothing if no digit ends, or can be
+    /// cut, there.
     pub(crate) fn with_waves(&self, lanes: u32) -> Option<Layout> {
         let mut modes: SmallVec<[Mode; 12]> = SmallVec::new();
         let mut below = 1;

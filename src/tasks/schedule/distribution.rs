@@ -1,5 +1,7 @@
 //! How the dimensions of a planned kernel are spread over the machine: by the class of what it computes.
 
+use std::collections::BTreeSet;
+
 use super::super::element::{ElementId, ElementNode};
 use super::expand::KernelPlan;
 use crate::kernels::RowTile;
@@ -157,8 +159,13 @@ impl KernelPlan<'_> {
             e.visit(&mut |symbol| found |= reduced.contains(&symbol));
             found
         };
+        let dims_of = self.dims_of_all();
         let mut outside: Vec<ElementId> = self.outputs.iter().map(|output| output.2).collect();
+        let mut seen = BTreeSet::new();
         while let Some(element) = outside.pop() {
+            if !seen.insert(element) {
+                continue;
+            }
             let is_reduction = |node: &ElementNode| {
                 matches!(node, ElementNode::Reduce { .. } | ElementNode::ArgReduce { .. })
             };
@@ -178,8 +185,7 @@ impl KernelPlan<'_> {
                     return Err(refused("an output has a dimension that is reduced"));
                 }
                 node => {
-                    let dims = self.dims_of(element);
-                    if dims.iter().any(|dim| reduced.contains(dim)) {
+                    if dims_of[&element].iter().any(|dim| reduced.contains(dim)) {
                         return Err(refused("an output has a dimension that is reduced"));
                     }
                     node.operands(|operand| outside.push(operand));

@@ -5,9 +5,15 @@ use std::collections::BTreeMap;
 
 use super::super::Task;
 use super::super::element::{
-    ElementId, ElementNode, Elements, ElementNumber, ReadIndex, ReduceKind, TaskAxis, TensorId,
+    ElementId, ElementNode, ElementNumber, Elements, ReadIndex, ReduceKind, TaskAxis, TensorId,
 };
 use crate::prelude::*;
+
+/// Most elements of one kernel: tensors that are read at many places multiply.
+const MAX_EXPANDED: usize = 4096;
+
+/// Most operations in a chain of one kernel.
+const MAX_DEPTH: u32 = 400;
 
 /// A kernel that is planned: what is read and written, over which dimensions.
 pub(super) struct KernelPlan<'a> {
@@ -23,6 +29,8 @@ pub(super) struct KernelPlan<'a> {
     known: BTreeMap<String, ElementId>,
     /// Elements of the task that have been expanded, by number and by what their indices are.
     expanded: BTreeMap<String, ElementId>,
+    /// Elements that are being expanded.
+    depth: u32,
 }
 
 /// What indices of a tensor or reduction are in the kernel.
@@ -50,6 +58,7 @@ impl<'a> KernelPlan<'a> {
             shapes: BTreeMap::new(),
             known: BTreeMap::new(),
             expanded: BTreeMap::new(),
+            depth: 0,
         };
         for &output in outputs {
             let definition = &task.tensors[output];
@@ -106,6 +115,24 @@ impl<'a> KernelPlan<'a> {
         if let Some(&known) = self.expanded.get(&key) {
             return Ok(known);
         }
+        if self.depth > MAX_DEPTH || self.expanded.len() > MAX_EXPANDED {
+            let text = format!("a kernel of {} would have too many operations", self.task.name);
+            return Err(Diagnostic::invalid(text));
+        }
+        self.depth += 1;
+        let expanded = self.expand_new(element, places, around)?;
+        self.depth -= 1;
+        self.expanded.insert(key, expanded);
+        Ok(expanded)
+    }
+
+    /// The same for one that has not been expanded.
+    fn expand_new(
+        &mut self,
+        element: ElementId,
+        places: &AxisPlaces,
+        around: (Stored<'_>, &dyn Fn(Symbol) -> Option<i64>),
+    ) -> Result<ElementId, Diagnostic> {
         let task = self.task;
         let dtype = task.elements.dtype(element);
         let replace = |symbol: Symbol| places.get(&symbol).cloned();
@@ -121,9 +148,7 @@ impl<'a> KernelPlan<'a> {
                         ReadIndex::Element(element) => ReadIndex::Element(of(self, *element)?),
                     });
                 }
-                let read = self.read(*tensor, at, around)?;
-                self.expanded.insert(key, read);
-                return Ok(read);
+                return self.read(*tensor, at, around);
             }
             ElementNode::Unary(op, a) => ElementNode::Unary(*op, of(self, *a)?),
             ElementNode::Binary(op, a, b) => ElementNode::Binary(*op, of(self, *a)?, of(self, *b)?),
@@ -139,9 +164,7 @@ impl<'a> KernelPlan<'a> {
                 let is_empty =
                     axes.iter().any(|axis| axis.extent.value(&|symbol| (around.1)(symbol)) == Some(0));
                 if is_empty {
-                    let empty = self.of_nothing(*kind, *accumulate);
-                    self.expanded.insert(key, empty);
-                    return Ok(empty);
+                    return Ok(self.of_nothing(*kind, *accumulate));
                 }
                 let (axes, body) = self.bound(axes, *body, places, around)?;
                 ElementNode::Reduce { kind: *kind, accumulate: *accumulate, axes, body }
@@ -151,9 +174,7 @@ impl<'a> KernelPlan<'a> {
                 ElementNode::ArgReduce { extreme: *extreme, axis: axes[0].clone(), body }
             }
         };
-        let expanded = self.node(node, dtype);
-        self.expanded.insert(key, expanded);
-        Ok(expanded)
+        Ok(self.node(node, dtype))
     }
 
     /// The axes of a reduction as dimensions, and what it reduces. A dimension that the body does not use

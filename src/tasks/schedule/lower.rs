@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::element::{
-    ElementId, ElementNode, ArgReduceKind, ElementNumber, ReadIndex, ReduceKind, TaskAxis, TensorId,
+    ArgReduceKind, ElementId, ElementNode, ElementNumber, ReadIndex, ReduceKind, TaskAxis, TensorId,
 };
 use super::distribution::Distribution;
 use super::expand::KernelPlan;
@@ -11,8 +11,8 @@ use super::ranks;
 use crate::prelude::*;
 
 impl KernelPlan<'_> {
-    /// The dimensions of an element, in the order of the kernel.
-    pub(super) fn dims_of(&self, element: ElementId) -> Vec<Symbol> {
+    /// The dimensions of each element, in the order of the kernel.
+    pub(super) fn dims_of_all(&self) -> BTreeMap<ElementId, Vec<Symbol>> {
         let mut found: BTreeMap<ElementId, BTreeSet<usize>> = BTreeMap::new();
         let place = |dim: Symbol| self.dims.iter().position(|own| own.index == dim);
         for own in self.used() {
@@ -36,8 +36,8 @@ impl KernelPlan<'_> {
             }
             found.insert(own, dims);
         }
-        let dims = found.remove(&element).unwrap_or_default();
-        dims.into_iter().map(|dim| self.dims[dim].index).collect()
+        let name = |dim: usize| self.dims[dim].index;
+        found.into_iter().map(|(element, dims)| (element, dims.into_iter().map(name).collect())).collect()
     }
 
     /// Traces the kernel.
@@ -55,7 +55,7 @@ impl KernelPlan<'_> {
                 size,
                 memories: BTreeMap::new(),
                 values: BTreeMap::new(),
-                dims: self.used().into_iter().map(|element| (element, self.dims_of(element))).collect(),
+                dims: self.dims_of_all(),
             };
             lowering.declare_inputs(distribution);
             if distribution.loops.is_empty() {
@@ -139,7 +139,9 @@ impl Lowering<'_, '_> {
             return self.value(element);
         };
         match *number {
-            ElementNumber::Integer(value) if !dtype.is_float() => ranks::register_integer(self.w, &[], dtype, value),
+            ElementNumber::Integer(value) if !dtype.is_float() => {
+                ranks::register_integer(self.w, &[], dtype, value)
+            }
             ElementNumber::Integer(value) => ranks::register_float(self.w, &[], dtype, value as f64),
             ElementNumber::Float(value) => ranks::register_float(self.w, &[], dtype, value),
         }

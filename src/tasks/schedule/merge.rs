@@ -76,7 +76,8 @@ impl KernelPlan<'_> {
 
     /// Puts both dimensions in place of the inner one.
     fn merge(&mut self, outer: Symbol, inner: Symbol) {
-        let extent = |dim: Symbol, plan: &KernelPlan<'_>| plan.extent(dim).cloned().unwrap_or_else(|| 1.into());
+        let extent =
+            |dim: Symbol, plan: &KernelPlan<'_>| plan.extent(dim).cloned().unwrap_or_else(|| 1.into());
         let whole = extent(outer, self) * extent(inner, self);
         let mut merged_shapes = BTreeMap::new();
         for (tensor, indices) in self.reads() {

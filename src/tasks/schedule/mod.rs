@@ -1,9 +1,9 @@
 //! The rule-based scheduler: kernels of the language for a task.
 //!
 //! Everything that can be is put into one kernel ([`expand`]); dimensions that lie together are one
-//! ([`merge`]); how they are spread follows from what is reduced ([`distribution`]); and each node becomes what
-//! the language has for it ([`lower`]). Where one kernel does not do, every computed tensor with a reduction
-//! is stored by a kernel of its own, and read by the next.
+//! ([`merge`]); how they are spread follows from what is reduced ([`distribution`]); and each node becomes
+//! what the language has for it ([`lower`]). Where one kernel does not do, every computed tensor with a
+//! reduction is stored by a kernel of its own, and read by the next.
 
 mod distribution;
 mod expand;
@@ -45,15 +45,16 @@ impl TaskKernel {
 /// The kernels of a task for a target, in the order in which they run.
 pub struct TaskProgram {
     task: Task,
+    target: TargetId,
     sizes: Vec<(Symbol, i64)>,
     kernels: Vec<TaskKernel>,
 }
 
 impl Task {
-    /// Kernels that compute the task on a target, for sizes of which some may be left open: these are given at
-    /// the launch. It is one kernel where that reads and writes everything once.
+    /// Kernels that compute the task on a target, for sizes of which some may be left open: these are given
+    /// at the launch. It is one kernel where that reads and writes everything once.
     ///
-    /// - Element-wise tasks, gathers and whatever else reduces nothing: a tile of 4096 elements for four waves,
+    /// - Element-wise tasks, gathers and what else reduces nothing: a tile of 4096 elements for four waves,
     ///   with accesses of 16 bytes; where a memory is read the other way round, tiles of 64 x 64 that are
     ///   turned.
     /// - Reductions along the last dimension, and what is computed of them and their rows: rows in the
@@ -72,29 +73,34 @@ impl Task {
         let sizes = sizes.to_vec();
         let size = |symbol: Symbol| sizes.iter().find(|size| size.0 == symbol).map(|size| size.1);
         self.check_assertions(&size)?;
-        let stored_nothing = |_: TensorId| false;
-        let kernels = match self.kernel(&self.outputs, &stored_nothing, (target, &size)) {
+        let around = (target, &size as &dyn Fn(Symbol) -> Option<i64>);
+        let kernels = match self.kernel(&self.outputs, &|_| false, around) {
             Ok(kernel) => vec![kernel],
-            Err(_) => self.staged((target, &size))?,
+            Err(_) => match self.staged(&|tensor| self.reduces(tensor), around) {
+                Ok(kernels) => kernels,
+                Err(_) => self.staged(&|_| true, around)?,
+            },
         };
-        Ok(TaskProgram { task: self.clone(), sizes, kernels })
+        Ok(TaskProgram { task: self.clone(), target, sizes, kernels })
     }
 
-    /// A kernel for each tensor with a reduction, and for each output.
+    /// Whether the element of a tensor has a reduction of its own.
+    fn reduces(&self, tensor: TensorId) -> bool {
+        let reduces =
+            |node: &ElementNode| matches!(node, ElementNode::Reduce { .. } | ElementNode::ArgReduce { .. });
+        self.tensors[tensor].value.is_some_and(|value| self.elements.any(value, &mut { reduces }))
+    }
+
+    /// A kernel for each tensor that is stored, and for each output.
     fn staged(
         &self,
+        stored: expand::Stored<'_>,
         around: (TargetId, &dyn Fn(Symbol) -> Option<i64>),
     ) -> Result<Vec<TaskKernel>, Diagnostic> {
-        let reduces = |tensor: TensorId| {
-            let reduces = |node: &ElementNode| {
-                matches!(node, ElementNode::Reduce { .. } | ElementNode::ArgReduce { .. })
-            };
-            self.tensors[tensor].value.is_some_and(|value| self.elements.any(value, &mut { reduces }))
-        };
-        let stages =
-            self.reached().into_iter().filter(|&tensor| reduces(tensor) || self.outputs.contains(&tensor));
+        let is_stage = |tensor: &TensorId| stored(*tensor) || self.outputs.contains(tensor);
+        let stages = self.reached().into_iter().filter(is_stage);
         stages
-            .map(|stage| self.kernel(&[stage], &|tensor| tensor != stage && reduces(tensor), around))
+            .map(|stage| self.kernel(&[stage], &|tensor| tensor != stage && stored(tensor), around))
             .collect()
     }
 
@@ -157,7 +163,8 @@ impl KernelPlan<'_> {
         }
     }
 
-    /// Outputs of one kernel have the same dimensions, apart from those that are reduced; and a kernel has few.
+    /// Outputs of one kernel have the same dimensions, apart from those that are reduced; and a kernel has
+    /// few.
     fn check_outputs(&self) -> Result<(), Diagnostic> {
         let reduced = self.reduced();
         let kept = |dims: &[Symbol]| -> std::collections::BTreeSet<&str> {
@@ -170,7 +177,9 @@ impl KernelPlan<'_> {
         }
         if self.dims.len() > MAX_DIMS {
             let text = format!("{} has a kernel of {} dimensions", self.task.name, self.dims.len());
-            return Err(Diagnostic::invalid(text).help(format!("tasks have at most {MAX_DIMS}, after merging")));
+            return Err(
+                Diagnostic::invalid(text).help(format!("tasks have at most {MAX_DIMS}, after merging"))
+            );
         }
         Ok(())
     }
@@ -200,8 +209,8 @@ impl TaskProgram {
         kernel.arguments.iter().map(|&tensor| &*self.task.tensors[tensor].name).collect()
     }
 
-    /// Compiles and runs the kernels on a device for these inputs, and gives the outputs. Sizes that were left
-    /// open are those of the inputs.
+    /// Compiles and runs the kernels on a device for these inputs, and gives the outputs. Sizes that were
+    /// left open are those of the inputs.
     ///
     /// # Errors
     /// Inputs of other numbers, dtypes or shapes; a fault of the device.
@@ -209,6 +218,11 @@ impl TaskProgram {
         let sizes = self.sizes_with(inputs)?;
         let size = |symbol: Symbol| sizes.iter().find(|size| size.0 == symbol).map(|size| size.1);
         self.task.check_assertions(&size)?;
+        let mut launched = self.kernels.iter().flat_map(|kernel| &kernel.launched);
+        if launched.any(|(_, extent)| extent.value(&size) == Some(0)) {
+            // Results that nothing is read for are those of kernels that know it.
+            return self.task.kernels(self.target, &sizes)?.run(device, inputs);
+        }
         let mut buffers: BTreeMap<TensorId, (Buffer, Vec<i64>)> = BTreeMap::new();
         let mut given = inputs.iter();
         let reached = self.task.reached();

@@ -1,5 +1,5 @@
-//! The functions of the tracer that take arrays, for lists of dimensions and values whose length is known only
-//! when a task is scheduled.
+//! The functions of the tracer that take arrays, for lists of dimensions and values whose length is known
+//! only when a task is scheduled.
 
 use crate::prelude::*;
 

@@ -97,9 +97,14 @@ fn whole_rows_are_as_fast_as_ready_ones() {
         let wide = t.compute("wide", [m, n], |[i, j]| a.at([i, j]).cast(F32));
         let largest =
             t.compute("largest", [m], |[i]| t.reduce([n], ReduceKind::Max, F32, |[j]| wide.at([i, j])));
-        let power = t.compute("power", [m, n], |[i, j]| (wide.at([i, j]) - largest.at([i])).exp());
-        let sum = t.compute("sum", [m], |[i]| t.reduce([n], ReduceKind::Sum, F32, |[j]| power.at([i, j])));
-        t.output(t.compute("b", [m, n], |[i, j]| (power.at([i, j]) / sum.at([i])).cast(F16)));
+        // As the ready kernel: powers of two, which are shorter than those of e, and one quotient for a row.
+        let power = t.compute("power", [m, n], |[i, j]| {
+            ((wide.at([i, j]) - largest.at([i])) * std::f64::consts::LOG2_E).unary(UnaryOp::Exp2)
+        });
+        let share = t.compute("share", [m], |[i]| {
+            t.reduce([n], ReduceKind::Sum, F32, |[j]| power.at([i, j])).unary(UnaryOp::Reciprocal)
+        });
+        t.output(t.compute("b", [m, n], |[i, j]| (power.at([i, j]) * share.at([i])).cast(F16)));
     });
     compare(&softmax.unwrap(), "softmax", F16, &[WHOLE; 2]);
     let norm = Task::define("rms_norm", |t| {

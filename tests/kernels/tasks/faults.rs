@@ -33,7 +33,10 @@ fn faults_of_definitions_have_names_and_places() {
         t.output(t.compute("y", [m], |[i]| x.at([i])));
     });
     assert_eq!(rank, "x has 2 dimensions, and 1 indices are given");
-    assert_eq!(fault(|t| drop(t.input("x", [n], F32).at([0]))), "the task faulty has no output");
+    let without_output = fault(|t| {
+        t.input("x", [n], F32);
+    });
+    assert_eq!(without_output, "the task faulty has no output");
     let twice = fault(|t| {
         t.input("x", [n], F32);
         t.input("x", [n], F32);
@@ -53,16 +56,35 @@ fn faults_of_definitions_have_names_and_places() {
         let x = t.input("x", [n], F32);
         t.output(t.compute("y", [n], |[i]| (0..100_000).fold(x.at([i]), |sum, _| sum + 1.0)));
     });
-    assert!(deep.contains("more than 512 operations in a chain"), "{deep}");
+    assert!(deep.contains("more than 256 operations in a chain"), "{deep}");
     // Shared elements do not make a walk long.
     let shared = Task::define("shared", |t| {
         let x = t.input("x", [n], F32);
-        t.output(t.compute("y", [n], |[i]| (0..200).fold(x.at([i]), |sum, _| (sum + sum) * 0.5)));
+        t.output(t.compute("y", [n], |[i]| (0..100).fold(x.at([i]), |sum, _| (sum + sum) * 0.5)));
     })
     .unwrap();
     let x = Tensor::from_slice(&[1], &[3f32]).unwrap();
     assert_eq!(shared.evaluate(&[(n, 1)], &[x]).unwrap()[0].to_f64(), [3.0]);
     shared.kernels(Target::GFX942, &[(n, 1)]).unwrap();
+    // Long chains of tensors, and such that are read at many places, are cut where kernels would be too large.
+    let long = Task::define("long", |t| {
+        let mut x = t.input("x", [n], F32);
+        for stage in 0..300 {
+            x = t.compute(&format!("y{stage}"), [n], |[i]| x.at([i]) * 0.5 + 1.0);
+        }
+        t.output(x);
+    })
+    .unwrap();
+    assert_eq!(long.kernels(Target::GFX942, &[(n, 64)]).unwrap().kernels().len(), 300);
+    let stencil = Task::define("stencil", |t| {
+        let mut x = t.input("x", [n], F32);
+        for stage in 0..14 {
+            x = t.compute(&format!("y{stage}"), [n], |[i]| (x.at([i - 1]) + x.at([i + 1])) * 0.5);
+        }
+        t.output(x);
+    })
+    .unwrap();
+    assert_eq!(stencil.kernels(Target::GFX942, &[(n, 64)]).unwrap().kernels().len(), 14);
 }
 
 #[test]

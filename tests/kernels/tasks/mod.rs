@@ -3,6 +3,7 @@
 
 mod as_fast;
 mod faults;
+mod random_tasks;
 mod reductions;
 mod values;
 

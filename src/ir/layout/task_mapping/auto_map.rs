@@ -1,6 +1,6 @@
 //! Mappings that are found for a shape and a number of workers.
 use super::text::tuple_text;
-use super::{MappingExtents, FactorKind, MappingError, MappingParts, TaskMapping};
+use super::{FactorKind, MappingError, MappingExtents, MappingParts, TaskMapping};
 
 /// Shares the tasks of a shape evenly among workers: `repeat(shape / g) * spatial(g)`, where `g` takes from
 /// the fastest dimension to the slowest the greatest common divisor of its extent and of the workers that are
@@ -89,7 +89,8 @@ impl<'a> Shared<'a> {
 
     /// The mapping in which workers take so much of each dimension.
     fn mapping(&self, taken: &[u32]) -> Result<TaskMapping, MappingError> {
-        let repeated: MappingExtents = self.shape.iter().zip(taken).map(|(extent, taken)| extent / taken).collect();
+        let repeated: MappingExtents =
+            self.shape.iter().zip(taken).map(|(extent, taken)| extent / taken).collect();
         let repeated = MappingParts::of_digits(FactorKind::Repeat, &repeated, self.ranks)?;
         let spatial = MappingParts::of_digits(FactorKind::Spatial, taken, self.ranks)?;
         TaskMapping::of(repeated.around(&spatial)).checked()

@@ -1,7 +1,7 @@
 //! What can be wrong with a task mapping.
 
-/// Why a task mapping, or what is asked of it, does not exist. Each message has the mapping, the limit and the
-/// number that breaks it.
+/// Why a task mapping, or what is asked of it, does not exist. Each message has the mapping, the limit and
+/// the number that breaks it.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, thiserror::Error)]
 pub enum MappingError {
     /// More dimensions than mappings have.

@@ -1,5 +1,5 @@
 //! The product of factors that says what a layout says.
-use super::{MappingExtents, FactorKind, MappingError, MappingParts, TaskMapping};
+use super::{FactorKind, MappingError, MappingExtents, MappingParts, TaskMapping};
 use crate::ir::layout::{Dim, Layout, Mode, Source};
 use smallvec::SmallVec;
 

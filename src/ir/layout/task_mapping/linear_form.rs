@@ -1,10 +1,10 @@
 //! Mappings over powers of two, as matrices of bits.
 use super::{Dim, MappingError, Place, Source, TaskMapping};
 
-/// A mapping whose extents are powers of two: each bit of a worker's number, and each bit of a task's place in
-/// the list, moves the index by a vector of its own, and the index is the exclusive or of these. The vectors
-/// are the columns of a matrix over bits; that of a product has the inner factor's columns in the low bits and
-/// the outer factor's, moved up by the bits of the inner shape, above them.
+/// A mapping whose extents are powers of two: each bit of a worker's number, and each bit of a task's place
+/// in the list, moves the index by a vector of its own, and the index is the exclusive or of these. The
+/// vectors are the columns of a matrix over bits; that of a product has the inner factor's columns in the low
+/// bits and the outer factor's, moved up by the bits of the inner shape, above them.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LinearForm {
     dims: usize,

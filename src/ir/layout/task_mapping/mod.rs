@@ -2,7 +2,8 @@
 //!
 //! A mapping is sugar over the layout algebra: `spatial` factors are digits of the worker's number (lanes of
 //! a [`Layout`]), `repeat` factors are digits of the place in the worker's list (replicas), and products are
-//! [`Layout::compose`]. What a mapping says is read from that layout; the factors are only kept to be printed.
+//! [`Layout::compose`]. What a mapping says is read from that layout; the factors are only kept to be
+//! printed.
 mod auto_map;
 mod error;
 mod factoring;
@@ -76,8 +77,9 @@ struct MappingParts {
 /// ordered list of indices in that box for each worker.
 ///
 /// Mappings are made by [`spatial`] (a worker for each task), [`repeat`] (one worker for all tasks) and
-/// products: `f * g` has a whole `g` in place of each task of `f`. Products are associative, and not commutative. A fault, such as different numbers of
-/// dimensions in a product, stays with the mapping and is what its methods give.
+/// products: `f * g` has a whole `g` in place of each task of `f`. Products are associative, and not
+/// commutative. A fault, such as different numbers of dimensions in a product, stays with the mapping and is
+/// what its methods give.
 ///
 /// # Example
 /// The accumulators of a workgroup of four waves, each with 4 x 4 products of 16 x 16 elements:
