@@ -2,6 +2,7 @@
 //! with the author's line.
 
 use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::panic::Location as Caller;
 
 use cranelift_entity::PrimaryMap;
@@ -15,8 +16,8 @@ use crate::prelude::*;
 /// Most dimensions of a tensor.
 const MAX_RANK: usize = 5;
 
-/// Names of axes begin so, and those of sizes do not.
-const AXIS: &str = "axis_";
+/// Names of axes, and of the dimensions of kernels, begin so; those of sizes do not.
+pub(super) const AXIS: &str = "axis_";
 
 impl Task {
     /// Defines a task: `body` adds its inputs, what it computes of them, and its outputs.
@@ -269,43 +270,50 @@ impl TaskTracer {
     }
 }
 
-/// An index that is used outside of what binds it.
+/// An index that is used outside of what binds it, in an element or what it is made of.
 fn unbound_index(elements: &Elements, element: ElementId, bound: &mut Vec<TaskAxis>) -> Option<Symbol> {
-    let mut found = None;
-    let check = |e: &SymExpr, bound: &[TaskAxis], found: &mut Option<Symbol>| {
-        e.visit(&mut |symbol| {
-            let is_bound = bound.iter().any(|axis| axis.index == symbol);
-            if symbol.name().starts_with(AXIS) && !is_bound {
-                *found = Some(symbol);
-            }
-        });
-    };
-    let node = elements.node(element);
-    let depth = bound.len();
-    match node {
-        ElementNode::Index(e) => check(e, bound, &mut found),
-        ElementNode::Read { indices, .. } => {
-            for index in indices {
-                if let ReadIndex::Affine(e) = index {
-                    check(e, bound, &mut found);
+    let mut seen = BTreeSet::new();
+    let mut next = vec![element];
+    while let Some(element) = next.pop() {
+        if !seen.insert(element) {
+            continue;
+        }
+        let mut found = None;
+        let mut check = |e: &SymExpr| {
+            e.visit(&mut |symbol| {
+                let is_bound = bound.iter().any(|axis| axis.index == symbol);
+                if symbol.name().starts_with(AXIS) && !is_bound {
+                    found = Some(symbol);
                 }
+            });
+        };
+        let node = elements.node(element);
+        match node {
+            ElementNode::Index(e) => check(e),
+            ElementNode::Read { indices, .. } => indices.iter().for_each(|index| match index {
+                ReadIndex::Affine(e) => check(e),
+                ReadIndex::Element(_) => {}
+            }),
+            _ => {}
+        }
+        // What is reduced has more indices, and is looked at with these.
+        let (axes, body) = match node {
+            ElementNode::Reduce { axes, body, .. } => (&axes[..], Some(*body)),
+            ElementNode::ArgReduce { axis, body, .. } => (std::slice::from_ref(axis), Some(*body)),
+            _ => (&[][..], None),
+        };
+        match body {
+            Some(body) => {
+                let outer = bound.len();
+                bound.extend_from_slice(axes);
+                found = unbound_index(elements, body, bound);
+                bound.truncate(outer);
             }
+            None => node.operands(|operand| next.push(operand)),
         }
-        ElementNode::Reduce { axes, .. } => bound.extend_from_slice(axes),
-        ElementNode::ArgReduce { axis, .. } => bound.push(axis.clone()),
-        ElementNode::Number(_)
-        | ElementNode::Unary(..)
-        | ElementNode::Binary(..)
-        | ElementNode::Ternary(..)
-        | ElementNode::Compare(..)
-        | ElementNode::Select(_)
-        | ElementNode::Cast(..) => {}
+        if found.is_some() {
+            return found;
+        }
     }
-    node.operands(|operand| {
-        if found.is_none() {
-            found = unbound_index(elements, operand, bound);
-        }
-    });
-    bound.truncate(depth);
-    found
+    None
 }

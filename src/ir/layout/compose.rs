@@ -47,7 +47,7 @@ impl Layout {
                 continue;
             }
             let of_lanes = mode.extent.min(lanes / below);
-            if lanes % below != 0 || mode.extent % of_lanes != 0 {
+            if !lanes.is_multiple_of(below) || !mode.extent.is_multiple_of(of_lanes) {
                 return None;
             }
             let (waves, stride) = (mode.extent / of_lanes, mode.stride.checked_mul(of_lanes)?);

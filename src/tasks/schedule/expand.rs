@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::super::Task;
+use super::super::define::AXIS;
 use super::super::element::{
     ElementId, ElementNode, ElementNumber, Elements, ReadIndex, ReduceKind, TaskAxis, TensorId,
 };
@@ -83,7 +84,7 @@ impl<'a> KernelPlan<'a> {
         if let Some(dim) = self.dims.iter().find(is_free) {
             return dim.index;
         }
-        let index = Symbol::new(&format!("D{}", self.dims.len()));
+        let index = Symbol::new(&format!("{AXIS}{}", self.dims.len()));
         self.dims.push(TaskAxis { index, extent: extent.clone() });
         index
     }

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::super::define::AXIS;
 use super::super::element::{
     ArgReduceKind, ElementId, ElementNode, ElementNumber, ReadIndex, ReduceKind, TaskAxis, TensorId,
 };
@@ -83,7 +84,7 @@ impl KernelPlan<'_> {
         // The first of those with the most.
         let count = |dims: &Vec<Option<Symbol>>| dims.iter().flatten().count();
         let most = plain.reduce(|most, dims| if count(&dims) > count(&most) { dims } else { most });
-        let own = |at: usize| Symbol::new(&format!("{}_D{at}", self.task.tensors[tensor].name));
+        let own = |at: usize| Symbol::new(&format!("{AXIS}{at}_of_{}", self.task.tensors[tensor].name));
         let most = most.unwrap_or_default().into_iter().enumerate();
         most.map(|(at, dim)| dim.unwrap_or_else(|| own(at))).collect()
     }
@@ -292,14 +293,17 @@ impl Lowering<'_, '_> {
 
     fn index(&self, e: &SymExpr) -> Value {
         let e = self.sized(e);
-        let dims = self.plan.dims.iter().map(|dim| dim.index);
-        let coordinate = dims.filter(|&dim| {
-            let mut found = false;
-            e.visit(&mut |symbol| found |= symbol == dim);
-            found
+        let mut used = BTreeSet::new();
+        e.visit(&mut |symbol| {
+            used.insert(symbol.name());
         });
-        let coordinate = coordinate
-            .fold(Coordinate::from(&e), |coordinate, dim| coordinate.with_value(dim, self.w.self_index(dim)));
+        let dims = self.plan.dims.iter().map(|dim| dim.index);
+        let dims: Vec<Symbol> = dims.filter(|dim| used.contains(dim.name())).collect();
+        let coordinate = dims.iter().fold(Coordinate::from(&e), |coordinate, &dim| {
+            let place = self.w.self_index(dim);
+            let place = if dims.len() > 1 { ranks::broadcast(place, &dims) } else { place };
+            coordinate.with_value(dim, place)
+        });
         self.w.apply_expr(coordinate)
     }
 
@@ -428,7 +432,7 @@ impl Lowering<'_, '_> {
                 let mut better = own.compare(predicate, best);
                 if dtype.is_float() {
                     let is_first = best.compare(Predicate::Ne, best);
-                    better = better | (is_first & own.compare(Predicate::Eq, own));
+                    better |= is_first & own.compare(Predicate::Eq, own);
                 }
                 vec![self.w.select(better, own, best), self.w.select(better, first, place)]
             }

@@ -14,7 +14,8 @@ mod ranks;
 use std::collections::BTreeMap;
 
 use super::Task;
-use super::element::{ElementNode, TaskAxis, TensorId};
+use super::define::AXIS;
+use super::element::{ElementNode, ReadIndex, TaskAxis, TensorId};
 use crate::prelude::*;
 use expand::KernelPlan;
 
@@ -126,6 +127,8 @@ impl Task {
         let mut options = Options::new(target);
         for TaskAxis { index, extent } in plan.sizes() {
             match extent.value(&|symbol| size(symbol)) {
+                // A size in expressions is a number there.
+                Some(_) if extent.as_symbol() == Some(index) => {}
                 Some(extent) => options = options.set(index, extent),
                 None => {
                     options = options.dynamic(index);
@@ -151,7 +154,7 @@ impl KernelPlan<'_> {
 
     /// Outputs without dimensions are tensors of one element.
     fn give_scalars_a_dim(&mut self) {
-        let one = Symbol::new("ONE");
+        let one = Symbol::new(&format!("{AXIS}one"));
         let scalars = self.outputs.iter_mut().filter(|(_, dims, _)| dims.is_empty());
         let mut found = false;
         for (_, dims, _) in scalars {
@@ -184,9 +187,26 @@ impl KernelPlan<'_> {
         Ok(())
     }
 
-    /// All dimensions that memories have.
+    /// All dimensions that memories have, and sizes that stand in expressions.
     fn sizes(&self) -> Vec<TaskAxis> {
         let mut sizes = self.dims.clone();
+        let mut see = |e: &SymExpr| {
+            e.visit(&mut |size| {
+                if sizes.iter().all(|own| own.index != size) {
+                    sizes.push(TaskAxis { index: size, extent: size.into() });
+                }
+            });
+        };
+        for element in self.used() {
+            match self.elements.node(element) {
+                ElementNode::Index(e) => see(e),
+                ElementNode::Read { indices, .. } => indices.iter().for_each(|index| match index {
+                    ReadIndex::Affine(e) => see(e),
+                    ReadIndex::Element(_) => {}
+                }),
+                _ => {}
+            }
+        }
         for (tensor, shape) in self.inputs() {
             for (dim, extent) in self.memory_dims(tensor).into_iter().zip(shape) {
                 if sizes.iter().all(|own| own.index != dim) {

@@ -120,4 +120,21 @@ fn whole_rows_are_as_fast_as_ready_ones() {
         }));
     });
     compare(&norm.unwrap(), "rms_norm", F16, &[WHOLE, 2048, WHOLE]);
+    let layer_norm = Task::define("layer_norm", |t| {
+        let x = t.input("x", [m, n], F16);
+        let [weight, bias] = ["weight", "bias"].map(|name| t.input(name, [n], F16));
+        let wide = t.compute("wide", [m, n], |[i, j]| x.at([i, j]).cast(F32));
+        let mean =
+            t.compute("mean", [m], |[i]| t.reduce([n], ReduceKind::Average, F32, |[j]| wide.at([i, j])));
+        let apart = t.compute("apart", [m, n], |[i, j]| wide.at([i, j]) - mean.at([i]));
+        let scale = t.compute("scale", [m], |[i]| {
+            let square = t.reduce([n], ReduceKind::Average, F32, |[j]| apart.at([i, j]) * apart.at([i, j]));
+            (square + 1e-5).rsqrt()
+        });
+        t.output(t.compute("y", [m, n], |[i, j]| {
+            let scaled = apart.at([i, j]) * scale.at([i]) * weight.at([j]).cast(F32);
+            (scaled + bias.at([j]).cast(F32)).cast(F16)
+        }));
+    });
+    compare(&layer_norm.unwrap(), "layer_norm", F16, &[WHOLE, 2048, 2048, WHOLE]);
 }

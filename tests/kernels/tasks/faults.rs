@@ -66,7 +66,8 @@ fn faults_of_definitions_have_names_and_places() {
     let x = Tensor::from_slice(&[1], &[3f32]).unwrap();
     assert_eq!(shared.evaluate(&[(n, 1)], &[x]).unwrap()[0].to_f64(), [3.0]);
     shared.kernels(Target::GFX942, &[(n, 1)]).unwrap();
-    // Long chains of tensors, and such that are read at many places, are cut where kernels would be too large.
+    // Long chains of tensors, and such that are read at many places, are cut where kernels would be too
+    // large.
     let long = Task::define("long", |t| {
         let mut x = t.input("x", [n], F32);
         for stage in 0..300 {

@@ -238,7 +238,7 @@ proptest! {
         if workers == 0 || shape.contains(&0) {
             let nothing = matches!(found, Err(MappingError::NothingToShare { .. }));
             prop_assert!(nothing);
-        } else if tasks % workers == 0 {
+        } else if tasks.is_multiple_of(workers) {
             let found = found.unwrap();
             prop_assert_eq!(found.workers().unwrap(), workers);
             prop_assert_eq!(found.shape().unwrap(), shape.clone());
