@@ -27,7 +27,7 @@ fn judge(kernel: &Kernel, sizes: [i64; 3]) -> Executable {
         sized.clone().fold(Options::new(Target::GFX942), |options, (symbol, size)| options.set(symbol, size));
     let executable = verified(kernel, &options);
     let value = |symbol: Symbol| sized.clone().find(|sized| sized.0 == symbol).map(|sized| sized.1);
-    assert_right(kernel, &executable, &value, 1, &format!("{sizes:?}"));
+    assert_right(kernel, &executable, &value, 1, format!("{sizes:?}"));
     executable
 }
 
