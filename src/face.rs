@@ -67,6 +67,31 @@ pub mod compile {
     pub use crate::runtime::schedule_view::{ScheduleView, schedule_of};
 }
 
+#[cfg(feature = "compiler")]
+pub mod mapping {
+    //! Task mappings: which worker does which tasks in which order. [`spatial`] gives each task a worker of
+    //! its own, [`repeat`] gives one worker all of them, and products put one mapping inside another.
+    //!
+    //! ```
+    //! use groundswell::mapping::{MappingError, repeat};
+    //! // A tile of 128 x 8 elements, by 128 work-items.
+    //! let tile = repeat([8, 1]).spatial([16, 8]);
+    //! for worker in 0..tile.workers()? {
+    //!     for [i, k] in tile.on(worker)? {
+    //!         assert_eq!((i % 16, k), (worker / 8, worker % 8));
+    //!     }
+    //! }
+    //! # Ok::<(), MappingError>(())
+    //! ```
+
+    pub use crate::ir::layout::MmaConfig;
+    pub use crate::ir::layout::task_mapping::{
+        LinearForm, MappingError, TaskMapping, auto_map, col_repeat, col_spatial, predicated_auto_map,
+        repeat, spatial,
+    };
+    pub use crate::ir::task_lowering::LoweredTasks;
+}
+
 pub mod device {
     //! Where kernels run: devices, their memory, and launches.
 

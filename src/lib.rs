@@ -45,6 +45,8 @@
 //! | to look up | |
 //! | --- | --- |
 //! | [`author`] | the types that kernels are written with |
+//! | [`tasks`] | what operators compute, apart from how, and kernels for it |
+//! | [`mapping`] | which worker does which tasks, as products of factors |
 //! | [`options`], [`compile`], [`report`] | what a compilation is asked for, what it gives and reports |
 //! | [`device`], [`check`], [`interpreter`] | where kernels run, and what they ought to compute |
 //! | [`diagnostic`] | what is wrong, where, why, and a way out |
@@ -106,6 +108,8 @@ mod runtime;
 mod small_float;
 mod spelling;
 #[cfg(feature = "compiler")]
+pub mod tasks;
+#[cfg(feature = "compiler")]
 pub mod templates;
 #[cfg(feature = "compiler")]
 pub mod tuning;
@@ -121,7 +125,7 @@ pub use codegen::{assembler, isa, object};
 pub use face::device;
 #[cfg(feature = "compiler")]
 #[doc(inline)]
-pub use face::{author, compile};
+pub use face::{author, compile, mapping};
 #[doc(inline)]
 pub use ir::diagnostic;
 #[cfg(feature = "compiler")]

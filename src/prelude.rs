@@ -30,7 +30,7 @@
 //! | [`f4e2m1`], [`f6e2m3`], [`f6e3m2`] | 4-bit and 6-bit floats as Rust values |
 //! | [`AddressSpace`]: [`Global`], [`Shared`] | read a memory directly, or by way of LDS |
 //! | [`Mma`], [`MatrixShape`], [`MmaType`] | matrix instructions |
-//! | [`UnaryOp`], [`BinaryOp`], [`TernaryOp`], [`ReductionOp`] | arithmetic as data |
+//! | [`UnaryOp`], [`BinaryOp`], [`TernaryOp`], [`Predicate`], [`ReductionOp`] | arithmetic as data |
 //! | [`AtomicOp`] | what an atomic update leaves in a memory |
 //! | [`Control`] | orders to waves, for kernels that schedule themselves |
 //! | [`WorkgroupBarrier`], [`ConditionalBarrier`] | orders to wait for the other waves |
@@ -90,7 +90,9 @@ pub use crate::ir::op::Control::{
     self, ConditionalBarrier, InterleaveByCost, SchedulingBarrier, SetWavePriority, SkipUnitFactors,
     WaitForLoads, WaitForShared, WorkgroupBarrier,
 };
-pub use crate::ir::op::{AtomicOp, BinaryOp, ReductionOp, TernaryOp, UnaryOp, WaveBound, WaveCondition};
+pub use crate::ir::op::{
+    AtomicOp, BinaryOp, Predicate, ReductionOp, TernaryOp, UnaryOp, WaveBound, WaveCondition,
+};
 pub use crate::ir::schedule::Directive::{self, SharedMemoryBarrier};
 pub use crate::ir::schedule::table::ScheduleTable;
 pub use crate::ir::schedule::{

@@ -543,11 +543,11 @@ impl ValueOperand for i32 {
 }
 
 impl Value {
-    fn unary(self, caller: &'static Caller<'static>, op: Op, ty: ValueType) -> Value {
+    fn unary_node(self, caller: &'static Caller<'static>, op: Op, ty: ValueType) -> Value {
         Tracer { trace: self.trace }.node(caller, op, &[(self.node, self.trace)], ty)
     }
 
-    fn binary(self, caller: &'static Caller<'static>, op: Op, other: impl ValueOperand) -> Value {
+    fn binary_node(self, caller: &'static Caller<'static>, op: Op, other: impl ValueOperand) -> Value {
         let other = other.into_value(self.trace, caller);
         let operands = [(self.node, self.trace), (other.node, other.trace)];
         Tracer { trace: self.trace }.node(caller, op, &operands, ValueType::unknown())
@@ -567,7 +567,11 @@ impl Value {
             let dims = f.nodes.dims(shape);
             f.check(caller, dims)
         });
-        self.unary(caller, Op::Broadcast, ValueType { dims: dims.flatten().unwrap_or_default(), dtype: None })
+        self.unary_node(
+            caller,
+            Op::Broadcast,
+            ValueType { dims: dims.flatten().unwrap_or_default(), dtype: None },
+        )
     }
 
     fn reduce(self, caller: &'static Caller<'static>, op: ReductionOp, dims: impl ReducedDims) -> Value {
@@ -590,7 +594,7 @@ impl Value {
             f.check(caller, dim)
         });
         match dim.flatten() {
-            Some(dim) => self.unary(caller, op(dim), ValueType::unknown()),
+            Some(dim) => self.unary_node(caller, op(dim), ValueType::unknown()),
             None => self,
         }
     }
@@ -635,7 +639,7 @@ macro_rules! unary_methods {
             #[track_caller]
             #[must_use]
             pub fn $method(self) -> Value {
-                self.unary(Caller::caller(), Op::Unary(UnaryOp::$op), ValueType::unknown())
+                self.unary_node(Caller::caller(), Op::Unary(UnaryOp::$op), ValueType::unknown())
             }
         }
     };
@@ -651,7 +655,7 @@ macro_rules! conversion_methods {
                 #[must_use]
                 pub fn $method(self, dtype: DType) -> Value {
                     let ty = ValueType { dims: Dims::new(), dtype: Some(dtype) };
-                    self.unary(Caller::caller(), Op::Convert(Conversion::$op), ty)
+                    self.unary_node(Caller::caller(), Op::Convert(Conversion::$op), ty)
                 }
             )*
         }
@@ -670,7 +674,7 @@ macro_rules! binary_methods {
             #[track_caller]
             #[must_use]
             pub fn $method(self, other: impl ValueOperand) -> Value {
-                self.binary(Caller::caller(), $op, other)
+                self.binary_node(Caller::caller(), $op, other)
             }
         }
     };
@@ -731,14 +735,14 @@ macro_rules! operators {
                 type Output = Value;
                 #[track_caller]
                 fn $method(self, other: T) -> Value {
-                    self.binary(Caller::caller(), Op::Binary(BinaryOp::$op), other)
+                    self.binary_node(Caller::caller(), Op::Binary(BinaryOp::$op), other)
                 }
             }
 
             impl<T: ValueOperand> ops::$assign<T> for Value {
                 #[track_caller]
                 fn $assign_method(&mut self, other: T) {
-                    *self = self.binary(Caller::caller(), Op::Binary(BinaryOp::$op), other);
+                    *self = self.binary_node(Caller::caller(), Op::Binary(BinaryOp::$op), other);
                 }
             }
 
@@ -754,7 +758,7 @@ macro_rules! operators {
                 #[track_caller]
                 fn $method(self, other: Value) -> Value {
                     let caller = Caller::caller();
-                    self.into_value(other.trace, caller).binary(caller, Op::Binary(BinaryOp::$op), other)
+                    self.into_value(other.trace, caller).binary_node(caller, Op::Binary(BinaryOp::$op), other)
                 }
             }
         )*
@@ -778,7 +782,7 @@ impl ops::Neg for Value {
     type Output = Value;
     #[track_caller]
     fn neg(self) -> Value {
-        self.unary(Caller::caller(), Op::Unary(UnaryOp::Neg), ValueType::unknown())
+        self.unary_node(Caller::caller(), Op::Unary(UnaryOp::Neg), ValueType::unknown())
     }
 }
 
@@ -786,6 +790,6 @@ impl ops::Not for Value {
     type Output = Value;
     #[track_caller]
     fn not(self) -> Value {
-        self.unary(Caller::caller(), Op::Unary(UnaryOp::Not), ValueType::unknown())
+        self.unary_node(Caller::caller(), Op::Unary(UnaryOp::Not), ValueType::unknown())
     }
 }

@@ -33,6 +33,16 @@ impl Coordinate {
         Coordinate { expression: operand_symbol(0).into(), values: SmallVec::from_elem(value, 1) }
     }
 
+    /// The same with an i32 value in place of a symbol.
+    pub(super) fn with_traced(mut self, symbol: Symbol, value: TracedValue) -> Coordinate {
+        let number = self.values.iter().position(|known| *known == value).unwrap_or_else(|| {
+            self.values.push(value);
+            self.values.len() - 1
+        });
+        let replace = |found: Symbol| (found == symbol).then(|| operand_symbol(number).into());
+        Coordinate { expression: self.expression.replaced(&replace), values: self.values }
+    }
+
     /// Its expression with the values numbered as in `values`, which get those that are missing.
     fn among(&self, values: &mut SmallVec<[TracedValue; 1]>) -> SymExpr {
         let numbers: SmallVec<[usize; 2]> = self

@@ -19,6 +19,15 @@ impl From<Value> for Coordinate {
     }
 }
 
+impl Coordinate {
+    /// The coordinate with an i32 value in place of a symbol: how an expression that is given becomes one of
+    /// values.
+    #[must_use]
+    pub fn with_value(self, symbol: impl Into<Symbol>, value: Value) -> Coordinate {
+        self.with_traced(symbol.into(), (value.node, value.trace))
+    }
+}
+
 impl MemoryRef {
     /// The same memory, whose accesses by this reference are *volatile*: each is made exactly as often as the
     /// kernel says, in this order among all volatile ones, and sees and shows what other devices and the host

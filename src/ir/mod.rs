@@ -41,6 +41,8 @@ pub(crate) mod layout;
 #[cfg(feature = "compiler")]
 pub(crate) mod mapped_access;
 #[cfg(feature = "compiler")]
+mod mapped_distribution;
+#[cfg(feature = "compiler")]
 pub(crate) mod mapping;
 #[cfg(feature = "compiler")]
 #[cfg(feature = "compiler")]
@@ -53,6 +55,8 @@ pub(crate) mod node_map;
 pub(crate) mod nodes;
 #[cfg(feature = "compiler")]
 pub(crate) mod op;
+#[cfg(feature = "compiler")]
+mod operations_as_data;
 #[cfg(feature = "compiler")]
 pub(crate) mod packed_f4;
 #[cfg(feature = "compiler")]
@@ -69,6 +73,8 @@ mod scatter_add;
 pub mod schedule;
 #[cfg(feature = "compiler")]
 mod set_symbols;
+#[cfg(feature = "compiler")]
+pub(crate) mod task_lowering;
 #[cfg(feature = "compiler")]
 pub mod text;
 #[cfg(feature = "compiler")]

@@ -111,6 +111,8 @@ const FLOORS: &[(&str, &[&str])] = &[
     // Ready kernels are written as any author writes them, with tiles that are chosen by shape; the other
     // crates of the program see only what is public anyway.
     ("kernels", &["choice", "prelude"]),
+    // As they are, with rows cut as ready kernels cut them.
+    ("tasks", &["kernels", "prelude"]),
     ("tuning", &["codegen::target", "ir", "ir::expr", "passes", "runtime", "runtime::sim", "workers"]),
     // Ready templates are written as any author writes them.
     ("templates", &["codegen::target", "kernels", "prelude", "tuning"]),

@@ -4,6 +4,7 @@
 
 use groundswell::internals::layout::{Dim, Layout, Place};
 use groundswell::internals::layout::{Mma, MmaShape, Sparsity};
+use groundswell::mapping::MmaConfig;
 use groundswell::prelude::DType;
 use groundswell::target::Target;
 use groundswell_testing::matrix_table::{Record, records};
@@ -143,6 +144,41 @@ fn every_published_instruction_has_the_layouts_of_the_rule() {
             compare(record, &d, "d_regs", "cd_type", [(ROW, "cd_i"), (COLUMN, "cd_j"), (BLOCK, "cd_block")]);
     }
     println!("{compared} elements compared");
+}
+
+/// The same table against the task mappings of each dense instruction, list by list.
+#[test]
+fn task_mappings_list_what_the_table_says() {
+    let mut compared = 0;
+    for record in records().iter().filter(|record| record.get("sparse") == "0") {
+        let extents = ["m", "n", "k", "blocks"].map(|column| record.number(column));
+        let accumulator = match element_bits(record.get("cd_type")) {
+            64 => DType::F64,
+            _ => DType::F32,
+        };
+        let config = MmaConfig::of_blocks(extents, accumulator)
+            .unwrap_or_else(|fault| panic!("{}: {fault}", record.get("mnemonic")));
+        let operands = [
+            (config.a_load_map(), config.a_elements(), "a_type", ["a_block", "a_i", "a_k"]),
+            (config.b_load_map(), config.b_elements(), "b_type", ["b_block", "b_k", "b_j"]),
+            (config.c_store_map(), config.c_elements(), "cd_type", ["cd_block", "cd_i", "cd_j"]),
+        ];
+        for (map, elements, format, columns) in operands {
+            let bits = element_bits(record.get(format));
+            assert_eq!(map.workers(), Ok(64));
+            for lane in 0..64 {
+                let tasks = map.on::<3>(lane).expect("three dimensions");
+                assert_eq!(tasks.len(), elements as usize);
+                for (task, element) in tasks.zip(0..) {
+                    let (gpr, bit) = (element * bits / 32, element * bits % 32);
+                    let expected = columns.map(|column| Formula::eval(record.get(column), lane, gpr, bit));
+                    assert_eq!(task, expected, "{} {map} lane {lane}", record.get("mnemonic"));
+                    compared += 1;
+                }
+            }
+        }
+    }
+    assert!(compared > 50_000, "{compared}");
 }
 
 #[test]

@@ -12,3 +12,4 @@ mod paged;
 mod ready_kernels;
 mod refused;
 mod row_kernels;
+mod tasks;

@@ -4,4 +4,5 @@ mod direct_loads;
 mod layout_conversions;
 mod lds_buffers;
 mod lds_sharing;
+mod task_mappings;
 mod transposing_reads;

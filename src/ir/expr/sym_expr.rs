@@ -113,7 +113,7 @@ impl SymExpr {
     }
 
     /// The expression with symbols replaced; a symbol for which `replace` has nothing stays.
-    pub(crate) fn replaced(&self, replace: &impl Fn(Symbol) -> Option<SymExpr>) -> SymExpr {
+    pub fn replaced(&self, replace: &impl Fn(Symbol) -> Option<SymExpr>) -> SymExpr {
         match &*self.node {
             SymNode::Symbol(symbol) => replace(*symbol).unwrap_or_else(|| self.clone()),
             SymNode::Operation(op, a, b) => SymExpr::operation(*op, a.replaced(replace), b.replaced(replace)),
@@ -122,7 +122,7 @@ impl SymExpr {
     }
 
     /// The value, if every symbol in it has one and nothing overflows. No arena is needed for that.
-    pub(crate) fn value(&self, of: &impl Fn(Symbol) -> Option<i64>) -> Option<i64> {
+    pub fn value(&self, of: &impl Fn(Symbol) -> Option<i64>) -> Option<i64> {
         match &*self.node {
             SymNode::Int(value) => i64::try_from(*value).ok(),
             SymNode::Symbol(symbol) => of(*symbol),
@@ -132,7 +132,7 @@ impl SymExpr {
     }
 
     /// Calls `see` with each symbol that stands in it.
-    pub(crate) fn visit(&self, see: &mut impl FnMut(Symbol)) {
+    pub fn visit(&self, see: &mut impl FnMut(Symbol)) {
         match &*self.node {
             SymNode::Symbol(symbol) => see(*symbol),
             SymNode::Operation(_, a, b) => {

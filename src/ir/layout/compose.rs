@@ -36,6 +36,33 @@ impl Layout {
         Layout::new(modes)
     }
 
+    /// The same with the lanes in groups of `lanes`, which are waves. Nothing if no digit ends, or can be
+    /// cut, there.
+    pub(crate) fn with_waves(&self, lanes: u32) -> Option<Layout> {
+        let mut modes: SmallVec<[Mode; 12]> = SmallVec::new();
+        let mut below = 1;
+        for mode in &self.modes {
+            if mode.source != Source::Lane {
+                modes.push(*mode);
+                continue;
+            }
+            let of_lanes = mode.extent.min(lanes / below);
+            if !lanes.is_multiple_of(below) || !mode.extent.is_multiple_of(of_lanes) {
+                return None;
+            }
+            let (waves, stride) = (mode.extent / of_lanes, mode.stride.checked_mul(of_lanes)?);
+            modes.push(Mode { extent: of_lanes, ..*mode });
+            modes.push(Mode { source: Source::Wave, extent: waves, stride, ..*mode });
+            below *= of_lanes;
+        }
+        (below == lanes).then_some(Layout { modes })
+    }
+
+    /// The layout of the first wave alone.
+    pub(crate) fn of_one_wave(&self) -> Layout {
+        Layout { modes: self.modes.iter().filter(|mode| mode.source != Source::Wave).copied().collect() }
+    }
+
     /// The modes of `self`, then those of `more` as they stand: `more` takes the more significant digits.
     pub fn concat(&self, more: &Layout) -> Result<Layout, LayoutError> {
         Layout::new(self.modes.iter().chain(&more.modes).copied())

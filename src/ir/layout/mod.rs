@@ -4,13 +4,15 @@
 //! [`Mode`]s; each mode takes one digit of its source's index (least significant digit first) and adds
 //! digit times stride to the coordinate of one dimension, or to none when the value is the same for every
 //! digit. MMA operands ([`mma`]), cooperative loads ([`Layout::distribute`]) and task mappings
-//! ([`Layout::spatial`], [`Layout::repeat`], [`Layout::compose`]) are all values of this one type. What
+//! ([`task_mapping`]) are all values of this one type. What
 //! such a layout costs in LDS is computed by `codegen::target`.
 mod compose;
 mod distribute;
 pub(crate) mod mma;
+mod mma_config;
 mod mma_type;
 mod queries;
+pub(crate) mod task_mapping;
 #[cfg(test)]
 mod tests;
 mod transpose;
@@ -18,6 +20,7 @@ pub(crate) mod within_wave;
 
 pub use mma::Mma;
 pub(crate) use mma::SCALED_BLOCK;
+pub use mma_config::MmaConfig;
 pub use mma_type::{MatrixShape, MmaType};
 pub(crate) use transpose::{UnitDims, UnitSize};
 

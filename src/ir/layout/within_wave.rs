@@ -221,7 +221,7 @@ impl WaveDigits {
 impl Layout {
     /// The place of the element with these coordinates, as far as it is asked for. Digits that hold copies
     /// are zero.
-    fn place_of(&self, sources: &[Source], coordinate: impl Fn(Dim) -> u32) -> Place {
+    pub(super) fn place_of(&self, sources: &[Source], coordinate: impl Fn(Dim) -> u32) -> Place {
         let mut index = [0; Source::ALL.len()];
         for &source in sources {
             let mut weight = 1;
