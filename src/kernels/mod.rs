@@ -106,7 +106,7 @@ pub use scans::{cumsum, cumsum_exclusive};
 pub use scatter::{histogram, scatter_add};
 pub use softmax::{log_softmax, softmax};
 pub use sort::{SortOrder, sort};
-pub use split_k::{SplitK, split_k, split_k_atomic};
+pub use split_k::{SplitK, split_k, split_k_atomic, split_k_into};
 pub use stream_k::{StreamK, stream_k};
 pub use table::{find, list};
 pub use table_entry::{Choices, KernelEntry};

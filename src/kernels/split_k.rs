@@ -81,9 +81,35 @@ pub(super) fn part_of(k: i64, splits: i64, block_k: i64) -> i64 {
 /// ```
 #[track_caller]
 pub fn split_k(inputs: DType, waves: Waves) -> Result<SplitK, Diagnostic> {
+    split_k_into(inputs, F32, waves)
+}
+
+/// The same with sums that the second kernel converts to the dtype of `c`: f16, bf16 or f32.
+///
+/// # Errors
+/// As [`split_k`]; an output of another dtype.
+///
+/// # Example
+/// ```
+/// use groundswell::kernels::{Waves, split_k_into};
+/// use groundswell::prelude::*;
+///
+/// let kernels = split_k_into(DType::Bf16, DType::Bf16, Waves::new(1, 1))?;
+/// assert!(kernels.sum.to_string().contains("bf16"));
+/// # Ok::<(), Diagnostic>(())
+/// ```
+#[track_caller]
+pub fn split_k_into(inputs: DType, output: DType, waves: Waves) -> Result<SplitK, Diagnostic> {
     let caller = Caller::caller();
+    let asked = Some(Location::from(caller));
+    if ![DType::F16, DType::Bf16, DType::F32].contains(&output) {
+        let text = format!("products in parts have results of f16, bf16 or f32, not of {output}");
+        return Err(Diagnostic::invalid(text)
+            .help("choose one of these, and convert it afterwards")
+            .at(asked));
+    }
     let product = waves.asked_by(caller, |waves| trace(inputs, waves, PartSum::SecondKernel))?;
-    let sum = sum_of_parts()?.told_at(Some(Location::from(caller)));
+    let sum = sum_of_parts(output)?.told_at(asked);
     Ok(SplitK { product, sum })
 }
 
@@ -155,7 +181,7 @@ fn trace(inputs: DType, waves: Waves, joining: PartSum) -> Result<Kernel, Diagno
     })
 }
 
-fn sum_of_parts() -> Result<Kernel, Diagnostic> {
+fn sum_of_parts(output: DType) -> Result<Kernel, Diagnostic> {
     let [m, n, splits, block_m, block_n] = symbols(["M", "N", "SPLITS", "BLOCK_M", "BLOCK_N"]);
     let block_s = Symbol::new("BLOCK_S");
     Kernel::trace("split_k_sum", |w| {
@@ -166,9 +192,10 @@ fn sum_of_parts() -> Result<Kernel, Diagnostic> {
             wave(n, 256),
         ]);
         let parts = w.memory("parts", [splits, m, n], Global, F32);
-        let c = w.memory("c", [m, n], Global, F32);
+        let c = w.memory("c", [m, n], Global, output);
         let zero = w.register([m, n], F32, 0.0);
         let [sum] = w.iterate(splits, [zero], |w, [sum]| [sum + w.read(parts).tag("read_parts").sum(splits)]);
-        w.write(sum.tag_loop("part_loop"), c);
+        let sum = sum.tag_loop("part_loop");
+        w.write(if output == F32 { sum } else { sum.cast(output) }, c);
     })
 }

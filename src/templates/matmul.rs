@@ -1,7 +1,7 @@
 //! Products of matrices as a template.
 
 use crate::codegen::target::{DeviceModel, DeviceParameter, TargetId};
-use crate::kernels::{Form, Gemm, SplitK, Waves, split_k};
+use crate::kernels::{Form, Gemm, SplitK, Waves, split_k_into};
 use crate::prelude::*;
 use crate::tuning::{ChoiceValue, InstanceKernel, Point, SearchLevel, Template, TuningSpace};
 
@@ -48,6 +48,8 @@ const USUAL_TILES: [[i64; 3]; 22] = [
 /// All sides of tiles, and all bytes of K.
 const SIDES: [i64; 9] = [256, 224, 192, 160, 128, 96, 64, 32, 16];
 const K_BYTES: [i64; 5] = [32, 64, 128, 256, 512];
+/// Dtypes of products in parts.
+const IN_PARTS: [DType; 3] = [DType::F16, DType::Bf16, DType::F32];
 /// Parts into which K may be divided.
 const SPLITS: [i64; 5] = [2, 4, 8, 16, 32];
 /// Accumulators of a lane that leave room for what else a wave needs.
@@ -146,8 +148,8 @@ impl Matmul {
         let alone = vec![ChoiceValue::from(1)];
         let is_divisible = self.form == Form::ABt
             && self.batches.is_none()
-            && self.output.is_none_or(|output| output == F32)
-            && [DType::F16, DType::Bf16, DType::F32].contains(&self.inputs);
+            && self.output.is_none_or(|output| IN_PARTS.contains(&output))
+            && IN_PARTS.contains(&self.inputs);
         let Some([m, n, k]) = point.numbers::<3>("tile").filter(|_| is_divisible) else { return alone };
         let (tiles, steps) = (self.tiles([m, n]), self.size[2] / k.max(1));
         let fills = |&splits: &i64| tiles * splits <= 2 * units && splits * 2 <= steps;
@@ -278,7 +280,7 @@ impl Template for Matmul {
             Diagnostic::invalid(format!("{:?} in {splits} parts is too large", self.size))
                 .help("products in parts have sizes below 2^32")
         })?;
-        let kernels = split_k(self.inputs, waves(point)?)?;
+        let kernels = split_k_into(self.inputs, self.output.unwrap_or(F32), waves(point)?)?;
         let (_, sum) = SplitK::options(target, sizes, splits);
         let part = sizes[2].div_ceil(splits).next_multiple_of(tile[2]);
         let [m, n, k] = sizes;

@@ -255,6 +255,7 @@ fn every_usual_candidate_of_a_ragged_product_is_right() {
     for (target, matmul) in [
         (Target::GFX942, Matmul::new([70, 130, 200])),
         (Target::GFX950, Matmul::new([33, 50, 1030]).inputs(DType::Bf16)),
+        (Target::GFX942, Matmul::new([5, 70, 2000]).output(F16)),
     ] {
         let space = matmul.space(target, SearchLevel::One).expect("a space").enumerate().expect("points");
         let device = Device::simulator(target);
