@@ -22,9 +22,9 @@ use crate::prelude::*;
 /// - `cache_scale`, with caches that have a scale ([`LatentDecode::cache`])
 /// - `out` is `[B, NEW, HQ, DV]`
 ///
-/// A row is read once for all heads of a workgroup. The results of parts are joined by
-/// [`LatentDecode::combine`]. The loop is tagged `key_loop`, the operations `read_q`, `read_k`, `read_v`,
-/// `scores` and `values`.
+/// A row is read once for all heads of a workgroup, which share it through LDS, and for keys and values. The
+/// results of parts are joined by [`LatentDecode::combine`]. The loop is tagged `key_loop`, the operations
+/// `read_q`, `read_latent`, `read_rotated`, `scores` and `values`.
 ///
 /// # Example
 /// ```
@@ -74,7 +74,8 @@ impl LatentDecode {
         LatentDecode { heads: Some(heads), ..LatentDecode::any_shape() }
     }
 
-    /// The same with symbols for all sizes: `HQ`, `GROUP = HQ`, `R = NEW * HQ`, `D` and `DV`, too.
+    /// The same with symbols for all sizes: `HQ`, `GROUP = HQ`, `R = NEW * HQ`, `D`, `DV` and `DR = D - DV`,
+    /// too.
     #[track_caller]
     pub fn any_shape() -> LatentDecode {
         LatentDecode {
@@ -158,10 +159,11 @@ impl LatentDecode {
     pub fn options(&self, target: impl Into<TargetId>, new: u32) -> Options {
         let heads = self.heads.unwrap_or(1);
         let (rows, row) = (new.saturating_mul(heads), self.latent.saturating_add(self.rotated));
-        let sizes = [("HQ", heads), ("GROUP", heads), ("KV", 1), ("D", row), ("DV", self.latent)];
+        let of_row = [("D", row), ("DV", self.latent), ("DR", self.rotated.max(1))];
+        let sizes = [("HQ", heads), ("GROUP", heads), ("KV", 1)].into_iter().chain(of_row);
         let by = SetBy::Call(self.caller);
         let all =
-            sizes.into_iter().chain([("NEW", new), ("R", rows)]).chain(self.page.map(|page| ("PAGE", page)));
+            sizes.chain([("NEW", new), ("R", rows)]).chain(self.page.map(|page| ("PAGE", page)));
         let options =
             all.fold(Options::new(target), |options, (name, size)| options.set_by(name, size, by.clone()));
         let tile = [("BLOCK_R", latent_rows(rows.into())), ("KEYS", MOST_KEYS)];
@@ -210,6 +212,10 @@ impl LatentDecode {
 
     fn trace(&self, of_cache: CacheScale) -> Result<Kernel, Diagnostic> {
         let axes @ PagedAxes { batch, kv, parts, rows, dim, keys, value_dim, .. } = PagedAxes::latent();
+        let rotated = Symbol::new("DR");
+        // The parts of a row: where they are in it, and their tags.
+        let all_parts = [(value_dim, SymExpr::from(value_dim), "read_latent"), (rotated, value_dim + rotated, "read_rotated")];
+        let row_parts = &all_parts[..if self.rotated == 0 { 1 } else { 2 }];
         Kernel::trace("latent_decode", |w| {
             w.distribute([
                 workgroup(rows, Symbol::new("BLOCK_R"), 0),
@@ -217,25 +223,33 @@ impl LatentDecode {
                 workgroup(parts, 1, 2),
                 workgroup(kv, 1, 3),
                 wave(rows, WAVE_ROWS),
-                // Rows are whole steps of the matrix instruction, and no power of two.
-                wave(dim, dim),
+                // Whole steps of the matrix instruction, and no power of two.
                 wave(value_dim, value_dim),
+                wave(rotated, rotated),
             ]);
             w.distribute(CacheLoop::constraints(LATENT_TILE));
             w.mma_type(MatrixShape::M16x16);
             let q = w.memory("q", [batch, axes.new, axes.heads, dim], Global, self.inputs);
-            let cache = axes.cache(w, "cache", self.cache.unwrap_or(self.inputs));
+            let cache = axes.cache(w, "cache", (Shared, self.cache.unwrap_or(self.inputs)));
             let [page_table, lengths] = axes.tables(w);
             let cache_scale = of_cache.read(w, kv, ["cache_scale"]).map(|[scale]| scale);
             let length = axes.length(w, lengths, w.workgroup_id(1));
             let read = |w: &Tracer, (page, token): InPage| {
-                let of = |along: Symbol, tag| {
-                    let at = (page, token.clone(), kv, along);
-                    let rows = w.read_at(cache, at, [batch, kv, parts, keys, along]).tag(tag);
+                let of = |(along, place, tag): &(Symbol, SymExpr, &'static str)| {
+                    let at = (page, token.clone(), kv, place.clone());
+                    let rows = w.read_at(cache, at, [batch, kv, parts, keys, *along]).tag(tag);
                     if cache_scale.is_some() { rows.cast(self.inputs) } else { rows }
                 };
-                [of(dim, "read_k"), of(value_dim, "read_v")]
+                let key: Vec<Value> = row_parts.iter().map(of).collect();
+                let value = key[0];
+                (key, value)
             };
+            let queries = row_parts.iter().map(|(along, place, _)| {
+                let [batch_at, new_at, head_at, _] = axes.query();
+                let at = [batch_at, new_at, head_at, place.clone()];
+                w.read_at(q, at, [batch, kv, parts, rows, *along]).tag("read_q")
+            });
+            let queries: Vec<Value> = queries.collect();
             let scale = match self.scale {
                 Some(scale) => w.register([], F32, scale * LOG2_E),
                 None => w.size(dim).cast(F32).rsqrt() * LOG2_E,
@@ -246,7 +260,7 @@ impl LatentDecode {
                 length,
                 seen: axes.seen(w, length),
                 iterations: self.division.iterations(w, length, w.workgroup_id(2), LATENT_TILE),
-                query: w.read_at(q, axes.query(), [batch, kv, parts, rows, dim]).tag("read_q"),
+                queries: &queries,
                 exponent: cache_scale.map_or(scale, |cache_scale| cache_scale * scale),
                 read: &read,
                 inputs: self.inputs,
@@ -260,7 +274,7 @@ impl LatentDecode {
     }
 }
 
-/// Keys per iteration: their rows stay in registers while they are multiplied.
+/// Keys per iteration: two lots of them, one that is multiplied and one that comes, have room in registers.
 const LATENT_TILE: i64 = 16;
 
 /// Rows of a workgroup for so many: all heads of a token together, as far as there are waves for them.

@@ -26,7 +26,9 @@ use smallvec::{SmallVec, smallvec};
 
 use super::access_costs::run_clocks;
 use super::element_layouts::{LayoutNodes, MAX_ACCESS_BYTES, too_large};
+use super::lds_tiles::LdsTiles;
 use crate::codegen::target::{DeviceModel, DeviceParameter};
+use crate::ir::access_flags::MemoryAccessFlags;
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::layout::{Dim, Layout, Mma, Mode, Source};
 use crate::ir::mapping::Mapping;
@@ -34,7 +36,6 @@ use crate::ir::memory_layout::Strides;
 use crate::ir::node::*;
 use crate::ir::node_map::{NodeMap, NodeSet};
 use crate::ir::op::LayoutRule;
-use crate::ir::types::AddressSpace;
 use crate::passes::analysis::memory_strides::in_memory_order;
 use crate::passes::facts::{Geometry, TurnedUnits};
 
@@ -268,34 +269,34 @@ pub(super) fn held_in_rows(layout: &Layout, inner: Dim) -> Result<Option<Layout>
     Layout::new(modes).map(Some).map_err(too_large)
 }
 
-/// Of accesses their coordinates, of memories their space and strides.
+/// Of accesses their coordinates and flags, of memories their space and strides.
 pub(super) type AccessedMemories<'w, 's> = Query<
     'w,
     's,
-    (Option<&'static Mapping>, Option<&'static Space>, Option<&'static Strides>, Has<TurnedUnits>),
+    (
+        Option<&'static Mapping>,
+        Option<&'static Space>,
+        Option<&'static Strides>,
+        Has<TurnedUnits>,
+        Option<&'static MemoryAccessFlags>,
+    ),
 >;
 
 /// How a factor with the dimensions `row` and `k`, which is summed over, lies in its memory.
 pub(super) fn factor_order(
     factor: Entity,
     [row, k]: [Dim; 2],
-    nodes: &LayoutNodes,
-    accessed: &AccessedMemories,
-    geometry: &Geometry,
+    tiles: LdsTiles,
 ) -> Result<FactorOrder, Diagnostic> {
+    let LdsTiles { nodes, accessed, geometry } = tiles;
     let factor = cast_from(factor, nodes)?;
     let (op, operands, ..) = nodes.get(factor)?;
-    let (mapping, .., turns_units) = accessed.get(factor)?;
+    let (mapping, .., turns_units, _) = accessed.get(factor)?;
     if !op.loads() {
         return Ok(FactorOrder::Straight);
     }
     let memory = operands.last()?;
-    let mut in_lds = accessed.get(memory)?.1.is_some_and(|space| space.0 == AddressSpace::Shared);
-    for &coordinate in operands.0.iter().filter(|&&value| value != memory) {
-        // Those that the workgroup does not have in common keep a tile from LDS.
-        in_lds &= nodes.get(coordinate)?.2.dims.is_empty();
-    }
-    if !in_lds {
+    if !tiles.are_read_by(factor)? {
         let turned = !turns_units && side_by_side(factor, nodes, accessed, geometry) == Some(row);
         return Ok(if turned { FactorOrder::TurnedInLanes } else { FactorOrder::Straight });
     }

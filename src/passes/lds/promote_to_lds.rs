@@ -5,34 +5,41 @@
 //! where the author's reads were: the loads overlap, and one barrier separates writes from reads. Two reads
 //! of one memory with the same layout share a buffer.
 //!
-//! Coordinates may be made of values without dimensions, which the workgroup has in common. Reads whose
-//! coordinates are made of others, and volatile ones, stay reads of global memory; the report says which, and
-//! [`Deny::UnsharedReads`](crate::passes::options::Deny) refuses them.
+//! Coordinates may be made of values without dimensions, which the workgroup has in common. Where values with
+//! dimensions say where the rows of a tile are, these are made again for the load, right after they were made
+//! for the read: a lane loads other rows than it reads. `distribute_loads` gives them their layout. Reads
+//! whose coordinates are made of others (`tiles_of_values`), and volatile ones, stay reads of global memory;
+//! the report says which, and [`Deny::UnsharedReads`](crate::passes::options::Deny) refuses them.
 
 use bevy_ecs::prelude::*;
 use smallvec::{SmallVec, smallvec};
 
+use super::distribute_loads::takes_memory_order;
 use crate::ir::access_flags::MemoryAccessFlags;
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::mapping::Mapping;
+use crate::ir::memory_layout::Strides;
 use crate::ir::node::{Name, *};
 use crate::ir::node_map::NodeMap;
-use crate::ir::nodes::Bug;
+use crate::ir::nodes::{Bug, NodeItem};
 use crate::ir::reasons::UnsharedReason;
 use crate::ir::types::AddressSpace;
 use crate::ir::walk::NodeList;
 use crate::passes::PassResult;
-use crate::passes::facts::Unshared;
+use crate::passes::analysis::tiles_of_values::{SeenNode, is_tile_of_rows};
+use crate::passes::facts::{Geometry, Settings, TurnedUnits, Unshared};
 use crate::passes::kernel_editor::KernelEditor;
 
 /// The pass itself; see the module. It makes nodes and looks at them again, so it takes the whole world.
 pub(crate) fn promote_to_lds(world: &mut World) -> PassResult {
     let mut editor = KernelEditor::new(world)?;
     let mut buffers = Buffers::default();
+    let mut again = MadeAgain::default();
     for region in editor.regions() {
         buffers.truncate(0);
-        promote_region(&mut editor, region, &mut buffers)?;
+        promote_region(&mut editor, region, &mut buffers, &mut again)?;
     }
+    again.place(&mut editor);
     editor.place_buffers()?;
     for node in editor.body(editor.root()) {
         if editor.op(node)? == Op::Memory {
@@ -43,22 +50,45 @@ pub(crate) fn promote_to_lds(world: &mut World) -> PassResult {
 }
 
 /// Why a read of a shared memory stays one of global memory. Loads come before what is computed `after` the
-/// first of them.
+/// first of them; those of rows that stand where values say need not.
 fn why_global(
     editor: &KernelEditor<'_>,
     read: Entity,
     values: &[Entity],
     after: &[Entity],
 ) -> Result<Option<UnsharedReason>, Bug> {
-    if editor.get::<MemoryAccessFlags>(read).is_some_and(|flags| flags.volatile) {
+    if is_volatile(editor, read) {
         return Ok(Some(UnsharedReason::Volatile));
     }
+    let is_shared = if of_rows(editor, values)? {
+        let memory = editor.node(read)?.memory()?;
+        let mapping = editor.fact::<Mapping>(read, "a read at values without coordinates")?;
+        let at = (mapping, editor.get::<Strides>(memory));
+        let seen = |node: Entity| see(editor, node);
+        is_tile_of_rows(&seen(read)?, at, editor.kernel::<Geometry>()?, &seen)?
+    } else {
+        !values.iter().any(|value| after.contains(value))
+    };
+    Ok((!is_shared).then_some(UnsharedReason::Values))
+}
+
+/// Whether some of the values in coordinates differ from row to row.
+fn of_rows(editor: &KernelEditor<'_>, values: &[Entity]) -> Result<bool, Bug> {
     for &value in values {
-        if after.contains(&value) || !editor.dims(value)?.is_empty() {
-            return Ok(Some(UnsharedReason::Values));
+        if !editor.dims(value)?.is_empty() {
+            return Ok(true);
         }
     }
-    Ok(None)
+    Ok(false)
+}
+
+fn is_volatile(editor: &KernelEditor<'_>, access: Entity) -> bool {
+    editor.get::<MemoryAccessFlags>(access).is_some_and(|flags| flags.volatile)
+}
+
+fn see<'a>(editor: &'a KernelEditor<'_>, node: Entity) -> Result<SeenNode<'a>, Bug> {
+    let NodeItem { op, operands, ty, .. } = editor.node(node)?;
+    Ok(SeenNode { op: *op, operands: &operands.0, ty, is_volatile: is_volatile(editor, node) })
 }
 
 /// True for a shared memory, which a buffer of the author is not.
@@ -81,16 +111,25 @@ type Buffers = NodeMap<SmallVec<[PromotedBuffer; 1]>>;
 /// A buffer, the layout of its readers, and the mapping by which it is loaded, with the values in it.
 struct PromotedBuffer {
     placement: Placement,
+    /// Whether such readers take a tile as it lies in the memory.
+    in_memory_order: bool,
     mapping: Option<Mapping>,
     values: SmallVec<[Entity; 2]>,
     flags: MemoryAccessFlags,
     node: Entity,
 }
 
-fn promote_region(editor: &mut KernelEditor<'_>, region: Entity, buffers: &mut Buffers) -> PassResult {
+fn promote_region(
+    editor: &mut KernelEditor<'_>,
+    region: Entity,
+    buffers: &mut Buffers,
+    again: &mut MadeAgain,
+) -> PassResult {
     let mut body = editor.body(region);
     let (mut loads, mut stores) = (NodeList::new(), NodeList::new());
     let mut first = None;
+    // Loads whose values are there only after others have begun, and their places in the body.
+    let mut late: SmallVec<[(usize, [Entity; 2]); 2]> = SmallVec::new();
     for (at, &read) in body.iter().enumerate() {
         let (op, node) = (editor.op(read)?, editor.node(read)?);
         if !matches!(op, Op::Read | Op::Write) {
@@ -106,27 +145,41 @@ fn promote_region(editor: &mut KernelEditor<'_>, region: Entity, buffers: &mut B
         // All operands but the memory are values of coordinates.
         let values: SmallVec<[Entity; 2]> =
             node.operands.0.iter().copied().filter(|&o| o != memory).collect();
-        if let Some(why) = why_global(editor, read, &values, &body[first.unwrap_or(at)..])? {
+        let ty = node.ty.clone();
+        let after = &body[first.unwrap_or(at)..];
+        if let Some(why) = why_global(editor, read, &values, after)? {
             editor.attach(read, Unshared(why));
             continue;
         }
-        first.get_or_insert(at);
+        let is_late = values.iter().any(|value| after.contains(value));
+        if !is_late {
+            first.get_or_insert(at);
+        }
         let placement = editor.fact::<Placement>(read, "a read without layout")?;
         let mapping = editor.get::<Mapping>(read);
         let flags = editor.get::<MemoryAccessFlags>(read).copied().unwrap_or_default();
         let is_mapped = mapping.is_some();
         let of_memory = buffers.get(memory).map(|buffers| &buffers[..]).unwrap_or_default();
+        let target = editor.kernel::<Settings>()?.0.target();
+        let turns_units = editor.get::<TurnedUnits>(read).is_some();
+        let in_memory_order = !turns_units && takes_memory_order(target, &ty, &placement.0);
         let is_same = |b: &&PromotedBuffer| {
-            (&b.placement, b.mapping.as_ref(), &b.values, b.flags) == (placement, mapping, &values, flags)
+            (b.mapping.as_ref(), &b.values, b.flags) == (mapping, &values, flags)
+                && (b.placement == *placement || b.in_memory_order && in_memory_order)
         };
         let buffer = match of_memory.iter().find(is_same).map(|b| b.node) {
             Some(buffer) => buffer,
             None => {
                 let (placement, mapping) = (placement.clone(), mapping.cloned());
-                let [node, load, store] = stage(editor, read, memory, &values)?;
-                loads.push(load);
-                stores.push(store);
-                let buffer = PromotedBuffer { placement, mapping, values, flags, node };
+                let values_again = again.all_of(editor, &values)?;
+                let [node, load, store] = stage(editor, read, memory, &values_again)?;
+                if is_late {
+                    late.push((at, [load, store]));
+                } else {
+                    loads.push(load);
+                    stores.push(store);
+                }
+                let buffer = PromotedBuffer { placement, in_memory_order, mapping, values, flags, node };
                 match buffers.get_mut(memory) {
                     Some(known) => known.push(buffer),
                     None => buffers.insert(memory, smallvec![buffer]),
@@ -141,11 +194,82 @@ fn promote_region(editor: &mut KernelEditor<'_>, region: Entity, buffers: &mut B
             editor.take::<Mapping>(read);
         }
     }
+    let changes = first.is_some() || !late.is_empty();
+    for (at, pair) in late.into_iter().rev() {
+        body.insert_many(at, pair);
+    }
     if let Some(first) = first {
         body.insert_many(first, loads.into_iter().chain(stores));
+    }
+    if changes {
         editor.set_body(region, &body);
     }
     Ok(())
+}
+
+/// Values that are made again for loads: what they were made of, and themselves.
+#[derive(Default)]
+struct MadeAgain(SmallVec<[(Entity, Entity); 8]>);
+
+impl MadeAgain {
+    /// Values for one load. Those without dimensions are what they are.
+    fn all_of(
+        &mut self,
+        editor: &mut KernelEditor<'_>,
+        values: &[Entity],
+    ) -> Result<SmallVec<[Entity; 2]>, Bug> {
+        let mut known = NodeMap::default();
+        values.iter().map(|&value| self.of(editor, value, &mut known)).collect()
+    }
+
+    fn of(
+        &mut self,
+        editor: &mut KernelEditor<'_>,
+        value: Entity,
+        known: &mut NodeMap<Entity>,
+    ) -> Result<Entity, Bug> {
+        if editor.dims(value)?.is_empty() {
+            return Ok(value);
+        }
+        if let Some(&again) = known.get(value) {
+            return Ok(again);
+        }
+        let NodeItem { op, operands, .. } = editor.node(value)?;
+        let (op, mut operands) = (*op, operands.0.clone());
+        let values = operands.len() - usize::from(op.is_access());
+        for operand in &mut operands[..values] {
+            *operand = self.of(editor, *operand, known)?;
+        }
+        let again = if op == Op::Rearrange {
+            // Where its elements are does not matter.
+            operands[0]
+        } else {
+            let again = editor.make_like(value)?;
+            editor.turn_into(again, op, &operands);
+            editor.copy::<Mapping>(value, again);
+            editor.copy::<MemoryAccessFlags>(value, again);
+            editor.copy::<TurnedUnits>(value, again);
+            self.0.push((value, again));
+            again
+        };
+        known.insert(value, again);
+        Ok(again)
+    }
+
+    /// Puts each value behind the one that it was made like.
+    fn place(self, editor: &mut KernelEditor<'_>) {
+        if self.0.is_empty() {
+            return;
+        }
+        for region in editor.regions() {
+            let mut body = NodeList::new();
+            for node in editor.body(region) {
+                body.push(node);
+                body.extend(self.0.iter().filter(|made| made.0 == node).map(|made| made.1));
+            }
+            editor.set_body(region, &body);
+        }
+    }
 }
 
 /// The LDS buffer, the global read and the LDS write that feed a promoted read.
