@@ -4,9 +4,11 @@
 //! a lane loads, which is another one than that of its factor.
 
 use bevy_ecs::prelude::*;
+use smallvec::SmallVec;
 
 use super::memory_strides::in_memory_order;
-use crate::ir::mapping::Mapping;
+use crate::ir::expr::{SymExpr, SymNode, SymOp, Symbol};
+use crate::ir::mapping::{Mapping, is_value};
 use crate::ir::memory_layout::Strides;
 use crate::ir::node::*;
 use crate::ir::nodes::Bug;
@@ -42,8 +44,9 @@ pub(in crate::passes) fn is_tile_of_rows<'a>(
     see: &impl Fn(Entity) -> Result<SeenNode<'a>, Bug>,
 ) -> Result<bool, Bug> {
     let Some(&inner) = read.ty.dims.last() else { return Ok(false) };
-    let along = in_memory_order(mapping, strides).last().and_then(|last| last.as_symbol());
-    if read.is_volatile || along != Some(geometry.dim(inner).symbol) {
+    let along = geometry.dim(inner).symbol;
+    let is_along = in_memory_order(mapping, strides).last().is_some_and(|last| steps_along(last, along));
+    if read.is_volatile || !is_along {
         return Ok(false);
     }
     for &value in read.values() {
@@ -52,6 +55,23 @@ pub(in crate::passes) fn is_tile_of_rows<'a>(
         }
     }
     Ok(true)
+}
+
+/// Whether a coordinate is that along a dimension and a sum that neither this nor values have a part in.
+fn steps_along(coordinate: &SymExpr, along: Symbol) -> bool {
+    let is_beside = |other: &SymExpr| {
+        let mut beside = true;
+        let other = Mapping(SmallVec::from_elem(other.clone(), 1));
+        other.visit(&mut |symbol| beside &= symbol != along && !is_value(symbol));
+        beside
+    };
+    match coordinate.node() {
+        SymNode::Symbol(symbol) => *symbol == along,
+        SymNode::Operation(SymOp::Add, a, b) => {
+            steps_along(a, along) && is_beside(b) || steps_along(b, along) && is_beside(a)
+        }
+        SymNode::Operation(..) | SymNode::Int(_) | SymNode::TooDeep => false,
+    }
 }
 
 /// Whether a value can be made again in any layout: of constants and places, of what is computed element by

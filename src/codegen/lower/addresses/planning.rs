@@ -7,8 +7,8 @@ use smallvec::SmallVec;
 
 use super::AddressLayer;
 use super::access::{
-    AccessBase, AccessFacts, AddressedAccess, InstructionPiece, InstructionPieces, LaneOffset, PlannedPiece,
-    ScalarOffset, SpaceLimits,
+    AccessBase, AccessFacts, AddressedAccess, InstructionPiece, InstructionPieces, LaneOffset, LatePlace,
+    PlannedPiece, ScalarOffset, SpaceLimits,
 };
 use crate::codegen::isa::{Opcode, Operand};
 use crate::codegen::lower::emit::emitter::Scalar;
