@@ -237,6 +237,9 @@ impl LayoutSources<'_, '_, '_> {
     /// True for a tile of LDS that another product takes as it lies in memory, so that it is not turned there.
     fn is_multiplied_straight(&self, factor: Entity) -> Result<bool, Diagnostic> {
         let read = cast_from(factor, self.nodes)?;
+        if !self.tiles().are_read_again_by(read)? {
+            return Ok(false);
+        }
         for &product in &self.kinds.products {
             let (_, operands, ..) = self.nodes.get(product)?;
             let ty_of = |at: usize| self.nodes.get(operands.0[at]).map(|n| n.2);

@@ -97,7 +97,12 @@ fn rows_of_values(nodes: &LoadNodes, load: &NodeItem) -> Result<Option<Dim>, Dia
     for &value in values {
         of_values.extend_from_slice(&nodes.get(value)?.0.ty.dims);
     }
-    Ok(load.ty.dims.iter().rev().copied().find(|dim| of_values.contains(dim)))
+    Ok(innermost_row(&load.ty.dims, &of_values))
+}
+
+/// The innermost of a tile's dimensions that values have.
+pub(super) fn innermost_row(tile: &[Dim], of_values: &[Dim]) -> Option<Dim> {
+    tile.iter().rev().copied().find(|dim| of_values.contains(dim))
 }
 
 /// Gives the values in the coordinates of a load, which were made again for it, the layout of their parts of
@@ -226,6 +231,13 @@ impl LaneBlock {
             }
         }
     }
+}
+
+/// How the workgroup loads a tile whose rows along a dimension stand where values say, if it lies in LDS as in
+/// the memory.
+pub(super) fn rows_loaded(geometry: &Geometry, ty: &ValueType, rows: Dim) -> Result<Layout, Diagnostic> {
+    let block = ty.dims.last().map(|&along| LaneBlock::Rows([along, rows]));
+    spread(geometry, ty, block, None)
 }
 
 /// Bytes of a cache line.

@@ -14,18 +14,20 @@
 use bevy_ecs::prelude::*;
 use smallvec::{SmallVec, smallvec};
 
-use super::distribute_loads::takes_memory_order;
+use super::distribute_loads::{innermost_row, rows_loaded, takes_memory_order};
 use crate::ir::access_flags::MemoryAccessFlags;
 use crate::ir::diagnostic::Diagnostic;
+use crate::ir::layout::Layout;
 use crate::ir::mapping::Mapping;
 use crate::ir::memory_layout::Strides;
 use crate::ir::node::{Name, *};
-use crate::ir::node_map::NodeMap;
+use crate::ir::node_map::{NodeMap, NodeSet};
 use crate::ir::nodes::{Bug, NodeItem};
 use crate::ir::reasons::UnsharedReason;
 use crate::ir::types::AddressSpace;
 use crate::ir::walk::NodeList;
 use crate::passes::PassResult;
+use crate::passes::layout::element_layouts::projected;
 use crate::passes::analysis::tiles_of_values::{SeenNode, is_tile_of_rows};
 use crate::passes::facts::{Geometry, Settings, TurnedUnits, Unshared};
 use crate::passes::kernel_editor::KernelEditor;
@@ -39,7 +41,7 @@ pub(crate) fn promote_to_lds(world: &mut World) -> PassResult {
         buffers.truncate(0);
         promote_region(&mut editor, region, &mut buffers, &mut again)?;
     }
-    again.place(&mut editor);
+    again.place(&mut editor)?;
     editor.place_buffers()?;
     for node in editor.body(editor.root()) {
         if editor.op(node)? == Op::Memory {
@@ -171,7 +173,11 @@ fn promote_region(
             Some(buffer) => buffer,
             None => {
                 let (placement, mapping) = (placement.clone(), mapping.cloned());
-                let values_again = again.all_of(editor, &values)?;
+                let loaded = match in_memory_order {
+                    true => loaded_by_rows(editor, &ty, &values)?,
+                    false => None,
+                };
+                let values_again = again.all_of(editor, &values, loaded.as_ref())?;
                 let [node, load, store] = stage(editor, read, memory, &values_again)?;
                 if is_late {
                     late.push((at, [load, store]));
@@ -207,68 +213,118 @@ fn promote_region(
     Ok(())
 }
 
-/// Values that are made again for loads: what they were made of, and themselves.
+/// How a tile is loaded that lies in LDS as in the memory, if values say where its rows are.
+fn loaded_by_rows(
+    editor: &KernelEditor<'_>,
+    ty: &ValueType,
+    values: &[Entity],
+) -> Result<Option<Layout>, Diagnostic> {
+    let mut of_values = Dims::new();
+    for &value in values {
+        of_values.extend(editor.dims(value)?);
+    }
+    let rows = innermost_row(&ty.dims, &of_values);
+    rows.map(|rows| rows_loaded(editor.kernel::<Geometry>()?, ty, rows)).transpose()
+}
+
+/// A value that was made again for loads.
+struct AgainMade {
+    /// What it was made like, and itself.
+    nodes: [Entity; 2],
+    /// The layout that it will have, if that is known: loads that have it so share it.
+    layout: Option<Layout>,
+}
+
+/// Values that are made again for loads.
 #[derive(Default)]
-struct MadeAgain(SmallVec<[(Entity, Entity); 8]>);
+struct MadeAgain(Vec<AgainMade>);
 
 impl MadeAgain {
-    /// Values for one load. Those without dimensions are what they are.
+    /// Values for one load, which loads a tile so if that is known. Those without dimensions are what they
+    /// are.
     fn all_of(
         &mut self,
         editor: &mut KernelEditor<'_>,
         values: &[Entity],
-    ) -> Result<SmallVec<[Entity; 2]>, Bug> {
-        let mut known = NodeMap::default();
-        values.iter().map(|&value| self.of(editor, value, &mut known)).collect()
+        loaded: Option<&Layout>,
+    ) -> Result<SmallVec<[Entity; 2]>, Diagnostic> {
+        let own = self.0.len();
+        values.iter().map(|&value| self.of(editor, value, loaded, own)).collect()
     }
 
+    /// One of them; values from number `own` on were made for the load itself.
     fn of(
         &mut self,
         editor: &mut KernelEditor<'_>,
         value: Entity,
-        known: &mut NodeMap<Entity>,
-    ) -> Result<Entity, Bug> {
-        if editor.dims(value)?.is_empty() {
+        loaded: Option<&Layout>,
+        own: usize,
+    ) -> Result<Entity, Diagnostic> {
+        let dims = editor.dims(value)?;
+        if dims.is_empty() {
             return Ok(value);
         }
-        if let Some(&again) = known.get(value) {
-            return Ok(again);
+        let layout = loaded.map(|loaded| projected(loaded, &dims)).transpose()?;
+        let is_it = |(at, made): &(usize, &AgainMade)| {
+            made.nodes[0] == value && (*at >= own || layout.is_some() && made.layout == layout)
+        };
+        if let Some((_, known)) = self.0.iter().enumerate().find(is_it) {
+            return Ok(known.nodes[1]);
         }
         let NodeItem { op, operands, .. } = editor.node(value)?;
         let (op, mut operands) = (*op, operands.0.clone());
         let values = operands.len() - usize::from(op.is_access());
         for operand in &mut operands[..values] {
-            *operand = self.of(editor, *operand, known)?;
+            *operand = self.of(editor, *operand, loaded, own)?;
         }
-        let again = if op == Op::Rearrange {
+        if op == Op::Rearrange {
             // Where its elements are does not matter.
-            operands[0]
-        } else {
-            let again = editor.make_like(value)?;
-            editor.turn_into(again, op, &operands);
-            editor.copy::<Mapping>(value, again);
-            editor.copy::<MemoryAccessFlags>(value, again);
-            editor.copy::<TurnedUnits>(value, again);
-            self.0.push((value, again));
-            again
-        };
-        known.insert(value, again);
+            return Ok(operands[0]);
+        }
+        let again = editor.make_like(value)?;
+        editor.turn_into(again, op, &operands);
+        editor.copy::<Mapping>(value, again);
+        editor.copy::<MemoryAccessFlags>(value, again);
+        editor.copy::<TurnedUnits>(value, again);
+        editor.copy::<Tag>(value, again);
+        self.0.push(AgainMade { nodes: [value, again], layout });
         Ok(again)
     }
 
-    /// Puts each value behind the one that it was made like.
-    fn place(self, editor: &mut KernelEditor<'_>) {
+    /// Puts each value behind the one that it was made like, which stays if it has other uses.
+    fn place(self, editor: &mut KernelEditor<'_>) -> Result<(), Bug> {
         if self.0.is_empty() {
-            return;
+            return Ok(());
         }
         for region in editor.regions() {
             let mut body = NodeList::new();
             for node in editor.body(region) {
                 body.push(node);
-                body.extend(self.0.iter().filter(|made| made.0 == node).map(|made| made.1));
+                body.extend(self.0.iter().filter(|made| made.nodes[0] == node).map(|made| made.nodes[1]));
             }
             editor.set_body(region, &body);
         }
+        // Users come after what they use, and were made again before it.
+        let mut uses = editor.use_counts()?;
+        let mut unused = NodeSet::default();
+        let nodes = editor.nodes();
+        for &node in nodes.iter().rev() {
+            let was_made_again = self.0.iter().any(|made| made.nodes[0] == node);
+            if was_made_again && uses.get(node).is_none_or(|&uses| uses == 0) {
+                unused.insert(node);
+                for &operand in &editor.node(node)?.operands.0 {
+                    if let Some(uses) = uses.get_mut(operand) {
+                        *uses -= 1;
+                    }
+                }
+            }
+        }
+        for region in editor.regions() {
+            let mut body = editor.body(region);
+            body.retain(|node| !unused.contains(*node));
+            editor.set_body(region, &body);
+        }
+        Ok(())
     }
 }
 
