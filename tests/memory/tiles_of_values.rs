@@ -5,8 +5,7 @@
 use groundswell::prelude::*;
 use groundswell_testing::judged::{assert_right, verified};
 
-const TARGETS: [Target; 5] =
-    [Target::GFX906, Target::GFX908, Target::GFX90A, Target::GFX942, Target::GFX950];
+const TARGETS: [Target; 5] = [Target::GFX906, Target::GFX908, Target::GFX90A, Target::GFX942, Target::GFX950];
 
 fn bound(options: Options, sizes: &[(&'static str, i64)], open: &[&str]) -> Options {
     sizes.iter().fold(options, |options, &(name, size)| match open.contains(&name) {
@@ -29,7 +28,8 @@ fn product_of_chosen_rows(dtype: DType, waves: i64, in_loop: bool) -> Kernel {
         let y = w.memory("y", [n, k], Shared, dtype);
         let table = w.memory("table", [table_rows], Global, I32);
         let z = w.memory("z", [m, n], Global, F32);
-        let chosen = |w: &Tracer| w.read_at(table, [w.self_index(m).minimum(w.size(table_rows) - 1)], [m]) - 1;
+        let chosen =
+            |w: &Tracer| w.read_at(table, [w.self_index(m).minimum(w.size(table_rows) - 1)], [m]) - 1;
         let outside = chosen(w);
         let zero = w.register([m, n], F32, 0.0);
         let [sum] = w.iterate(k, [zero], |w, [sum]| {

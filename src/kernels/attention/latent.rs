@@ -61,6 +61,10 @@ pub struct LatentDecode {
 /// The fewest keys of a part: one sequence of 8192 keys then has work for 256 compute units.
 const FEWEST_KEYS: u64 = 32;
 
+/// The fewest keys of a part where there are more parts than fill the device once: each begins with reading
+/// queries, and ends with writing sums.
+const LONG_PART: u64 = 1024;
+
 /// Rows of a wave: its sums of values take half of the registers.
 const WAVE_ROWS: i64 = 16;
 
@@ -139,7 +143,8 @@ impl LatentDecode {
 
     /// Parts that suit `sequences` sequences of at most `longest` keys on a device of so many compute units,
     /// of which each has four waves: as many workgroups as fill the device once, with no part of fewer than
-    /// 32 keys. With a fixed number of keys in a part it is the number of these.
+    /// 32 keys, or, of long sequences, as fill it as nearly as can be a few times. With a fixed number of keys
+    /// in a part it is the number of these.
     #[must_use]
     pub fn parts(&self, sequences: u64, longest: u64, compute_units: u64) -> u32 {
         let parts = match self.division {
@@ -148,7 +153,15 @@ impl LatentDecode {
                 let rows = i64::from(self.heads.unwrap_or(1)).max(1);
                 let waves = rows.unsigned_abs().div_ceil(WAVE_ROWS.unsigned_abs());
                 let whole = sequences.saturating_mul(waves).max(1);
-                (compute_units.saturating_mul(4) / whole).min(longest.div_ceil(FEWEST_KEYS))
+                let places = compute_units.saturating_mul(4).max(1);
+                let once = (places / whole).min(longest.div_ceil(FEWEST_KEYS)).max(1);
+                let is_full = |parts: &u64| {
+                    let used = whole.saturating_mul(*parts);
+                    let all = used.div_ceil(places).saturating_mul(places);
+                    used.saturating_mul(16) >= all.saturating_mul(15)
+                };
+                let most = (longest / LONG_PART).min(4 * once);
+                (once..=most).find(is_full).unwrap_or(once)
             }
         };
         parts.clamp(1, 1 << 15) as u32
@@ -162,8 +175,7 @@ impl LatentDecode {
         let of_row = [("D", row), ("DV", self.latent), ("DR", self.rotated.max(1))];
         let sizes = [("HQ", heads), ("GROUP", heads), ("KV", 1)].into_iter().chain(of_row);
         let by = SetBy::Call(self.caller);
-        let all =
-            sizes.chain([("NEW", new), ("R", rows)]).chain(self.page.map(|page| ("PAGE", page)));
+        let all = sizes.chain([("NEW", new), ("R", rows)]).chain(self.page.map(|page| ("PAGE", page)));
         let options =
             all.fold(Options::new(target), |options, (name, size)| options.set_by(name, size, by.clone()));
         let tile = [("BLOCK_R", latent_rows(rows.into())), ("KEYS", MOST_KEYS)];
@@ -214,7 +226,10 @@ impl LatentDecode {
         let axes @ PagedAxes { batch, kv, parts, rows, dim, keys, value_dim, .. } = PagedAxes::latent();
         let rotated = Symbol::new("DR");
         // The parts of a row: where they are in it, and their tags.
-        let all_parts = [(value_dim, SymExpr::from(value_dim), "read_latent"), (rotated, value_dim + rotated, "read_rotated")];
+        let all_parts = [
+            (value_dim, SymExpr::from(value_dim), "read_latent"),
+            (rotated, value_dim + rotated, "read_rotated"),
+        ];
         let row_parts = &all_parts[..if self.rotated == 0 { 1 } else { 2 }];
         Kernel::trace("latent_decode", |w| {
             w.distribute([

@@ -314,14 +314,15 @@ impl Converter<'_, '_, '_> {
     fn along_rows(&self, layout: &Layout, ty: &ValueType) -> Result<Option<(Layout, BestWay)>, Diagnostic> {
         let costs = self.site.costs;
         let dtype = ty.dtype.unwrap_or(DType::F32);
-        let (Some(&inner), None) = (ty.dims.last(), costs.device.target.transposing_read(dtype.bits())) else {
+        let (Some(&inner), None) = (ty.dims.last(), costs.device.target.transposing_read(dtype.bits()))
+        else {
             return Ok(None);
         };
         let Some(rows) = held_in_rows(layout, inner)? else { return Ok(None) };
         let turning = costs.best_way(&rows, layout, ty);
         let reads = |layout: &Layout| costs.lds_reads(layout, inner, dtype.bytes());
-        let pays = turning.way != ConversionWay::ThroughLds
-            && reads(&rows) + turning.cost.clk < reads(layout);
+        let pays =
+            turning.way != ConversionWay::ThroughLds && reads(&rows) + turning.cost.clk < reads(layout);
         Ok(pays.then_some((rows, turning)))
     }
 

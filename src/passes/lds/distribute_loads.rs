@@ -127,8 +127,7 @@ fn spread_to_coordinates(
 }
 
 /// Nodes, with the layouts that they have so far.
-type LoadNodes<'w, 's> =
-    Query<'w, 's, (Node, Option<&'static Placement>, Option<&'static TurnedUnits>)>;
+type LoadNodes<'w, 's> = Query<'w, 's, (Node, Option<&'static Placement>, Option<&'static TurnedUnits>)>;
 
 /// A read of a tile.
 struct Reader<'a> {

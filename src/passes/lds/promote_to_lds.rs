@@ -27,10 +27,10 @@ use crate::ir::reasons::UnsharedReason;
 use crate::ir::types::AddressSpace;
 use crate::ir::walk::NodeList;
 use crate::passes::PassResult;
-use crate::passes::layout::element_layouts::projected;
 use crate::passes::analysis::tiles_of_values::{SeenNode, is_tile_of_rows};
 use crate::passes::facts::{Geometry, Settings, TurnedUnits, Unshared};
 use crate::passes::kernel_editor::KernelEditor;
+use crate::passes::layout::element_layouts::projected;
 
 /// The pass itself; see the module. It makes nodes and looks at them again, so it takes the whole world.
 pub(crate) fn promote_to_lds(world: &mut World) -> PassResult {

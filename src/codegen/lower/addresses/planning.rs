@@ -191,12 +191,7 @@ impl<'a> AddressLayer<'a> {
 
     /// A planned piece of an access, if it differs in its immediate alone from the place that was made last
     /// of the same values, as pieces of one row do.
-    fn beside_last_place(
-        &self,
-        at: usize,
-        base: AccessBase,
-        late: &LateFacts,
-    ) -> Option<InstructionPiece> {
+    fn beside_last_place(&self, at: usize, base: AccessBase, late: &LateFacts) -> Option<InstructionPiece> {
         let last = self.last_place.as_ref().filter(|_| !late.operands.is_empty())?;
         let is_same =
             (last.base, last.late.iteration, &last.late.operands) == (base, late.iteration, &late.operands);
