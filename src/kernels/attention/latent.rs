@@ -222,15 +222,20 @@ impl LatentDecode {
         CacheScale::of(self.cache.unwrap_or(self.inputs), self.inputs)
     }
 
+    /// The parts of a row: the latent one, which is the value, and the rotated one, if there is one.
+    fn row_parts(&self) -> Vec<RowPart> {
+        let (latent, rotated) = (PagedAxes::latent().value_dim, Symbol::new("DR"));
+        let mut parts = vec![RowPart { along: latent, place: latent.into(), tag: "read_latent" }];
+        if self.rotated > 0 {
+            parts.push(RowPart { along: rotated, place: latent + rotated, tag: "read_rotated" });
+        }
+        parts
+    }
+
     fn trace(&self, of_cache: CacheScale) -> Result<Kernel, Diagnostic> {
         let axes @ PagedAxes { batch, kv, parts, rows, dim, keys, value_dim, .. } = PagedAxes::latent();
         let rotated = Symbol::new("DR");
-        // The parts of a row: where they are in it, and their tags.
-        let all_parts = [
-            (value_dim, SymExpr::from(value_dim), "read_latent"),
-            (rotated, value_dim + rotated, "read_rotated"),
-        ];
-        let row_parts = &all_parts[..if self.rotated == 0 { 1 } else { 2 }];
+        let row_parts = self.row_parts();
         Kernel::trace("latent_decode", |w| {
             w.distribute([
                 workgroup(rows, Symbol::new("BLOCK_R"), 0),
@@ -250,21 +255,18 @@ impl LatentDecode {
             let cache_scale = of_cache.read(w, kv, ["cache_scale"]).map(|[scale]| scale);
             let length = axes.length(w, lengths, w.workgroup_id(1));
             let read = |w: &Tracer, (page, token): InPage| {
-                let of = |(along, place, tag): &(Symbol, SymExpr, &'static str)| {
-                    let at = (page, token.clone(), kv, place.clone());
-                    let rows = w.read_at(cache, at, [batch, kv, parts, keys, *along]).tag(tag);
-                    if cache_scale.is_some() { rows.cast(self.inputs) } else { rows }
-                };
-                let key: Vec<Value> = row_parts.iter().map(of).collect();
+                let key: Vec<Value> = row_parts
+                    .iter()
+                    .map(|part| {
+                        let at = (page, token.clone(), kv, part.place.clone());
+                        let rows = w.read_at(cache, at, [batch, kv, parts, keys, part.along]).tag(part.tag);
+                        if cache_scale.is_some() { rows.cast(self.inputs) } else { rows }
+                    })
+                    .collect();
                 let value = key[0];
                 (key, value)
             };
-            let queries = row_parts.iter().map(|(along, place, _)| {
-                let [batch_at, new_at, head_at, _] = axes.query();
-                let at = [batch_at, new_at, head_at, place.clone()];
-                w.read_at(q, at, [batch, kv, parts, rows, *along]).tag("read_q")
-            });
-            let queries: Vec<Value> = queries.collect();
+            let queries: Vec<Value> = row_parts.iter().map(|part| part.query(w, q)).collect();
             let scale = match self.scale {
                 Some(scale) => w.register([], F32, scale * LOG2_E),
                 None => w.size(dim).cast(F32).rsqrt() * LOG2_E,
@@ -286,6 +288,26 @@ impl LatentDecode {
             }
             PartialMemories::new(w, value_dim).write(w, all);
         })
+    }
+}
+
+/// A part of a row of the cache.
+struct RowPart {
+    /// The dimension along which its elements are.
+    along: Symbol,
+    /// Where they are in the row.
+    place: SymExpr,
+    /// The tag of its reads.
+    tag: &'static str,
+}
+
+impl RowPart {
+    /// The same part of the queries.
+    fn query(&self, w: &Tracer, q: MemoryRef) -> Value {
+        let axes @ PagedAxes { batch, kv, parts, rows, .. } = PagedAxes::latent();
+        let [sequence, new, head, _] = axes.query();
+        let at = [sequence, new, head, self.place.clone()];
+        w.read_at(q, at, [batch, kv, parts, rows, self.along]).tag("read_q")
     }
 }
 

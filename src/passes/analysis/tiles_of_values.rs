@@ -46,7 +46,7 @@ pub(in crate::passes) fn is_tile_of_rows<'a>(
     let Some(&inner) = read.ty.dims.last() else { return Ok(false) };
     let along = geometry.dim(inner).symbol;
     let is_along = in_memory_order(mapping, strides).last().is_some_and(|last| steps_along(last, along));
-    if read.is_volatile || !is_along {
+    if read.is_volatile || !is_along || geometry.workgroup_tile(&read.ty.dims).is_none() {
         return Ok(false);
     }
     for &value in read.values() {

@@ -160,11 +160,7 @@ impl Spread<'_, '_, '_> {
                 }
                 LayoutRule::WithOperands | LayoutRule::WithValues(_) => {
                     let Some(own) = self.found[node] else { continue };
-                    // The last operand of an access is its memory. Where rows of a tile are the load will say.
-                    if tiles.are_rows(node)? {
-                        continue;
-                    }
-                    let values = operands.0.len() - usize::from(op.is_access());
+                    let values = tiles.values_held_alike(node)?;
                     for (at, &value) in operands.0[..values].iter().enumerate() {
                         self.demand(node, DemandSlot::Operand(at), value, own, &mut demands)?;
                     }

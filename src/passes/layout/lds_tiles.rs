@@ -62,6 +62,12 @@ impl<'a> LdsTiles<'a, '_, '_> {
         Ok(!is_of_all && is_tile_of_rows(&seen, (mapping, strides), self.geometry, &see)?)
     }
 
+    /// How many operands of a node, from the first on, are values that are spread as it is. Those that say where
+    /// rows of a tile are will be made again.
+    pub(super) fn values_held_alike(&self, node: Entity) -> Result<usize, Diagnostic> {
+        Ok(if self.are_rows(node)? { 0 } else { self.see(node)?.values().len() })
+    }
+
     fn is_shared(&self, read: Entity) -> Result<bool, Diagnostic> {
         let memory = self.nodes.get(read)?.1.last()?;
         let is_memory = *self.nodes.get(memory)?.0 == Op::Memory;

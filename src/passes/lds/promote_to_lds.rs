@@ -14,14 +14,14 @@
 use bevy_ecs::prelude::*;
 use smallvec::{SmallVec, smallvec};
 
-use super::distribute_loads::{innermost_row, rows_loaded, takes_memory_order};
+use super::distribute_loads::takes_memory_order;
+use super::made_again::MadeAgain;
 use crate::ir::access_flags::MemoryAccessFlags;
 use crate::ir::diagnostic::Diagnostic;
-use crate::ir::layout::Layout;
 use crate::ir::mapping::Mapping;
 use crate::ir::memory_layout::Strides;
 use crate::ir::node::{Name, *};
-use crate::ir::node_map::{NodeMap, NodeSet};
+use crate::ir::node_map::NodeMap;
 use crate::ir::nodes::{Bug, NodeItem};
 use crate::ir::reasons::UnsharedReason;
 use crate::ir::types::AddressSpace;
@@ -30,7 +30,6 @@ use crate::passes::PassResult;
 use crate::passes::analysis::tiles_of_values::{SeenNode, is_tile_of_rows};
 use crate::passes::facts::{Geometry, Settings, TurnedUnits, Unshared};
 use crate::passes::kernel_editor::KernelEditor;
-use crate::passes::layout::element_layouts::projected;
 
 /// The pass itself; see the module. It makes nodes and looks at them again, so it takes the whole world.
 pub(crate) fn promote_to_lds(world: &mut World) -> PassResult {
@@ -110,15 +109,82 @@ fn shared_and_written(editor: &KernelEditor<'_>, write: Entity, memory: Entity) 
 /// Buffers of a region by the memory that they hold a tile of.
 type Buffers = NodeMap<SmallVec<[PromotedBuffer; 1]>>;
 
-/// A buffer, the layout of its readers, and the mapping by which it is loaded, with the values in it.
+/// A buffer, and the read that it was made for.
 struct PromotedBuffer {
+    read: TileRead,
+    node: Entity,
+}
+
+/// A read of a tile: the layout of its value, and the mapping by which it is loaded, with the values in it.
+struct TileRead {
     placement: Placement,
-    /// Whether such readers take a tile as it lies in the memory.
+    /// Whether it takes a tile as that lies in the memory.
     in_memory_order: bool,
     mapping: Option<Mapping>,
     values: SmallVec<[Entity; 2]>,
     flags: MemoryAccessFlags,
-    node: Entity,
+}
+
+impl TileRead {
+    fn of(editor: &KernelEditor<'_>, read: Entity, values: SmallVec<[Entity; 2]>) -> Result<TileRead, Bug> {
+        let placement = editor.fact::<Placement>(read, "a read without layout")?.clone();
+        let target = editor.kernel::<Settings>()?.0.target();
+        let turns_units = editor.get::<TurnedUnits>(read).is_some();
+        let ty = editor.node(read)?.ty;
+        let in_memory_order = !turns_units && takes_memory_order(target, ty, &placement.0);
+        let mapping = editor.get::<Mapping>(read).cloned();
+        let flags = editor.get::<MemoryAccessFlags>(read).copied().unwrap_or_default();
+        Ok(TileRead { placement, in_memory_order, mapping, values, flags })
+    }
+
+    /// Whether two reads of one memory share a buffer.
+    fn shares_with(&self, other: &TileRead) -> bool {
+        (&self.mapping, &self.values, self.flags) == (&other.mapping, &other.values, other.flags)
+            && (self.placement == other.placement || self.in_memory_order && other.in_memory_order)
+    }
+}
+
+/// The loads of a region, and the writes of what they bring.
+#[derive(Default)]
+struct RegionLoads {
+    /// Where those stand that come together.
+    first: Option<usize>,
+    loads: NodeList,
+    stores: NodeList,
+    /// Loads whose values are there only after others have begun, and their places in the body.
+    late: SmallVec<[(usize, [Entity; 2]); 2]>,
+}
+
+impl RegionLoads {
+    /// Puts all of them into the body of the region.
+    fn place(self, editor: &mut KernelEditor<'_>, region: Entity, mut body: NodeList) {
+        if self.first.is_none() && self.late.is_empty() {
+            return;
+        }
+        for (at, pair) in self.late.into_iter().rev() {
+            body.insert_many(at, pair);
+        }
+        if let Some(first) = self.first {
+            body.insert_many(first, self.loads.into_iter().chain(self.stores));
+        }
+        editor.set_body(region, &body);
+    }
+}
+
+/// The shared memory that a node reads.
+fn shared_memory(editor: &KernelEditor<'_>, access: Entity) -> Result<Option<Entity>, Diagnostic> {
+    let op = editor.op(access)?;
+    if !matches!(op, Op::Read | Op::Write) {
+        return Ok(None);
+    }
+    let memory = editor.node(access)?.memory()?;
+    if !is_shared(editor.op(memory)?, editor.get(memory)) {
+        return Ok(None);
+    }
+    if op.is_write() {
+        return Err(shared_and_written(editor, access, memory)?);
+    }
+    Ok(Some(memory))
 }
 
 fn promote_region(
@@ -127,65 +193,37 @@ fn promote_region(
     buffers: &mut Buffers,
     again: &mut MadeAgain,
 ) -> PassResult {
-    let mut body = editor.body(region);
-    let (mut loads, mut stores) = (NodeList::new(), NodeList::new());
-    let mut first = None;
-    // Loads whose values are there only after others have begun, and their places in the body.
-    let mut late: SmallVec<[(usize, [Entity; 2]); 2]> = SmallVec::new();
+    let body = editor.body(region);
+    let mut found = RegionLoads::default();
     for (at, &read) in body.iter().enumerate() {
-        let (op, node) = (editor.op(read)?, editor.node(read)?);
-        if !matches!(op, Op::Read | Op::Write) {
-            continue;
-        }
-        let memory = node.memory()?;
-        if !is_shared(editor.op(memory)?, editor.get(memory)) {
-            continue;
-        }
-        if op.is_write() {
-            return Err(shared_and_written(editor, read, memory)?);
-        }
+        let Some(memory) = shared_memory(editor, read)? else { continue };
         // All operands but the memory are values of coordinates.
-        let values: SmallVec<[Entity; 2]> =
-            node.operands.0.iter().copied().filter(|&o| o != memory).collect();
-        let ty = node.ty.clone();
-        let after = &body[first.unwrap_or(at)..];
+        let operands = &editor.node(read)?.operands.0;
+        let values: SmallVec<[Entity; 2]> = operands.iter().copied().filter(|&o| o != memory).collect();
+        let after = &body[found.first.unwrap_or(at)..];
         if let Some(why) = why_global(editor, read, &values, after)? {
             editor.attach(read, Unshared(why));
             continue;
         }
         let is_late = values.iter().any(|value| after.contains(value));
         if !is_late {
-            first.get_or_insert(at);
+            found.first.get_or_insert(at);
         }
-        let placement = editor.fact::<Placement>(read, "a read without layout")?;
-        let mapping = editor.get::<Mapping>(read);
-        let flags = editor.get::<MemoryAccessFlags>(read).copied().unwrap_or_default();
-        let is_mapped = mapping.is_some();
+        let tile = TileRead::of(editor, read, values)?;
         let of_memory = buffers.get(memory).map(|buffers| &buffers[..]).unwrap_or_default();
-        let target = editor.kernel::<Settings>()?.0.target();
-        let turns_units = editor.get::<TurnedUnits>(read).is_some();
-        let in_memory_order = !turns_units && takes_memory_order(target, &ty, &placement.0);
-        let is_same = |b: &&PromotedBuffer| {
-            (b.mapping.as_ref(), &b.values, b.flags) == (mapping, &values, flags)
-                && (b.placement == *placement || b.in_memory_order && in_memory_order)
-        };
-        let buffer = match of_memory.iter().find(is_same).map(|b| b.node) {
+        let known = of_memory.iter().find(|buffer| buffer.read.shares_with(&tile));
+        let buffer = match known.map(|buffer| buffer.node) {
             Some(buffer) => buffer,
             None => {
-                let (placement, mapping) = (placement.clone(), mapping.cloned());
-                let loaded = match in_memory_order {
-                    true => loaded_by_rows(editor, &ty, &values)?,
-                    false => None,
-                };
-                let values_again = again.all_of(editor, &values, loaded.as_ref())?;
-                let [node, load, store] = stage(editor, read, memory, &values_again)?;
+                let values = again.all_of(editor, read, &tile.values, tile.in_memory_order)?;
+                let [node, load, store] = stage(editor, read, memory, &values)?;
                 if is_late {
-                    late.push((at, [load, store]));
+                    found.late.push((at, [load, store]));
                 } else {
-                    loads.push(load);
-                    stores.push(store);
+                    found.loads.push(load);
+                    found.stores.push(store);
                 }
-                let buffer = PromotedBuffer { placement, in_memory_order, mapping, values, flags, node };
+                let buffer = PromotedBuffer { read: tile, node };
                 match buffers.get_mut(memory) {
                     Some(known) => known.push(buffer),
                     None => buffers.insert(memory, smallvec![buffer]),
@@ -195,137 +233,11 @@ fn promote_region(
         };
         editor.turn_into(read, Op::Read, &[buffer]);
         editor.take::<MemoryAccessFlags>(read);
-        if is_mapped {
-            // The buffer has the dimensions of the value.
-            editor.take::<Mapping>(read);
-        }
+        // The buffer has the dimensions of the value.
+        editor.take::<Mapping>(read);
     }
-    let changes = first.is_some() || !late.is_empty();
-    for (at, pair) in late.into_iter().rev() {
-        body.insert_many(at, pair);
-    }
-    if let Some(first) = first {
-        body.insert_many(first, loads.into_iter().chain(stores));
-    }
-    if changes {
-        editor.set_body(region, &body);
-    }
+    found.place(editor, region, body);
     Ok(())
-}
-
-/// How a tile is loaded that lies in LDS as in the memory, if values say where its rows are.
-fn loaded_by_rows(
-    editor: &KernelEditor<'_>,
-    ty: &ValueType,
-    values: &[Entity],
-) -> Result<Option<Layout>, Diagnostic> {
-    let mut of_values = Dims::new();
-    for &value in values {
-        of_values.extend(editor.dims(value)?);
-    }
-    let rows = innermost_row(&ty.dims, &of_values);
-    rows.map(|rows| rows_loaded(editor.kernel::<Geometry>()?, ty, rows)).transpose()
-}
-
-/// A value that was made again for loads.
-struct AgainMade {
-    /// What it was made like, and itself.
-    nodes: [Entity; 2],
-    /// The layout that it will have, if that is known: loads that have it so share it.
-    layout: Option<Layout>,
-}
-
-/// Values that are made again for loads.
-#[derive(Default)]
-struct MadeAgain(Vec<AgainMade>);
-
-impl MadeAgain {
-    /// Values for one load, which loads a tile so if that is known. Those without dimensions are what they
-    /// are.
-    fn all_of(
-        &mut self,
-        editor: &mut KernelEditor<'_>,
-        values: &[Entity],
-        loaded: Option<&Layout>,
-    ) -> Result<SmallVec<[Entity; 2]>, Diagnostic> {
-        let own = self.0.len();
-        values.iter().map(|&value| self.of(editor, value, loaded, own)).collect()
-    }
-
-    /// One of them; values from number `own` on were made for the load itself.
-    fn of(
-        &mut self,
-        editor: &mut KernelEditor<'_>,
-        value: Entity,
-        loaded: Option<&Layout>,
-        own: usize,
-    ) -> Result<Entity, Diagnostic> {
-        let dims = editor.dims(value)?;
-        if dims.is_empty() {
-            return Ok(value);
-        }
-        let layout = loaded.map(|loaded| projected(loaded, &dims)).transpose()?;
-        let is_it = |(at, made): &(usize, &AgainMade)| {
-            made.nodes[0] == value && (*at >= own || layout.is_some() && made.layout == layout)
-        };
-        if let Some((_, known)) = self.0.iter().enumerate().find(is_it) {
-            return Ok(known.nodes[1]);
-        }
-        let NodeItem { op, operands, .. } = editor.node(value)?;
-        let (op, mut operands) = (*op, operands.0.clone());
-        let values = operands.len() - usize::from(op.is_access());
-        for operand in &mut operands[..values] {
-            *operand = self.of(editor, *operand, loaded, own)?;
-        }
-        if op == Op::Rearrange {
-            // Where its elements are does not matter.
-            return Ok(operands[0]);
-        }
-        let again = editor.make_like(value)?;
-        editor.turn_into(again, op, &operands);
-        editor.copy::<Mapping>(value, again);
-        editor.copy::<MemoryAccessFlags>(value, again);
-        editor.copy::<TurnedUnits>(value, again);
-        editor.copy::<Tag>(value, again);
-        self.0.push(AgainMade { nodes: [value, again], layout });
-        Ok(again)
-    }
-
-    /// Puts each value behind the one that it was made like, which stays if it has other uses.
-    fn place(self, editor: &mut KernelEditor<'_>) -> Result<(), Bug> {
-        if self.0.is_empty() {
-            return Ok(());
-        }
-        for region in editor.regions() {
-            let mut body = NodeList::new();
-            for node in editor.body(region) {
-                body.push(node);
-                body.extend(self.0.iter().filter(|made| made.nodes[0] == node).map(|made| made.nodes[1]));
-            }
-            editor.set_body(region, &body);
-        }
-        // Users come after what they use, and were made again before it.
-        let mut uses = editor.use_counts()?;
-        let mut unused = NodeSet::default();
-        let nodes = editor.nodes();
-        for &node in nodes.iter().rev() {
-            let was_made_again = self.0.iter().any(|made| made.nodes[0] == node);
-            if was_made_again && uses.get(node).is_none_or(|&uses| uses == 0) {
-                unused.insert(node);
-                for &operand in &editor.node(node)?.operands.0 {
-                    if let Some(uses) = uses.get_mut(operand) {
-                        *uses -= 1;
-                    }
-                }
-            }
-        }
-        for region in editor.regions() {
-            let mut body = editor.body(region);
-            body.retain(|node| !unused.contains(*node));
-            editor.set_body(region, &body);
-        }
-        Ok(())
-    }
 }
 
 /// The LDS buffer, the global read and the LDS write that feed a promoted read.
