@@ -143,8 +143,8 @@ impl LatentDecode {
 
     /// Parts that suit `sequences` sequences of at most `longest` keys on a device of so many compute units,
     /// of which each has four waves: as many workgroups as fill the device once, with no part of fewer than
-    /// 32 keys, or, of long sequences, as fill it as nearly as can be a few times. With a fixed number of keys
-    /// in a part it is the number of these.
+    /// 32 keys, or, of long sequences, as fill it nearly two to four times. With a fixed number of keys in a
+    /// part it is the number of these.
     #[must_use]
     pub fn parts(&self, sequences: u64, longest: u64, compute_units: u64) -> u32 {
         let parts = match self.division {

@@ -13,8 +13,8 @@ use super::convert_layouts::{ConversionSite, DemandSlot, LayoutDemand, convert_l
 use super::element_layouts::{LayoutNodes, projected};
 use super::layout_sources::{LayoutSources, SourceKinds};
 use super::layout_spread::{ACCUMULATOR, Spread, Wanted};
-use super::lds_tiles::LdsTiles;
-use super::store_columns::{AccessedMemories, ProductUses};
+use super::lds_tiles::{AccessedMemories, LdsTiles};
+use super::store_columns::ProductUses;
 use crate::codegen::target::DeviceModel;
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::kernel::{DimTable, KernelName, Locations};

@@ -9,11 +9,11 @@ use super::access_costs::access_clocks;
 use super::conversion_ways::ConversionCosts;
 use super::element_layouts::{LayoutNodes, MAX_ACCESS_BYTES, element_layout, folded_layout, keeps_open_dims};
 use super::layout_spread::{ACCUMULATOR, Spread, Wanted};
-use super::lds_tiles::LdsTiles;
+use super::lds_tiles::{AccessedMemories, LdsTiles};
 use super::mma_layouts::MmaSource;
 use super::store_columns::{
-    AccessedMemories, FactorOrder, ProductUses, StoredProducts, cast_from, factor_order, held_in_rows,
-    ordered_dims, side_by_side,
+    FactorOrder, ProductUses, StoredProducts, cast_from, factor_order, held_in_rows, ordered_dims,
+    side_by_side,
 };
 use crate::ir::diagnostic::{Diagnostic, Kind};
 use crate::ir::kernel::{DimTable, Locations};
@@ -234,7 +234,7 @@ impl LayoutSources<'_, '_, '_> {
         Ok(order)
     }
 
-    /// True for a tile of LDS that another product takes as it lies in memory, so that it is not turned there.
+    /// True for a tile of LDS that another product takes as it lies in memory: it is not turned there.
     fn is_multiplied_straight(&self, factor: Entity) -> Result<bool, Diagnostic> {
         let read = cast_from(factor, self.nodes)?;
         if !self.tiles().are_read_again_by(read)? {

@@ -1,18 +1,33 @@
-//! Reads of shared memories, as layouts see them: which of them go through LDS, and which are made once more in
-//! another layout, where another value would have to be converted. Those are tiles of rows that stand where
-//! values say. Of other tiles a second read gained nothing on the whole: gradients of keys and values took 15 %
-//! more of the estimated time on gfx950.
+//! Reads of shared memories, as layouts see them: which of them go through LDS, and which are made once more
+//! in another layout, where another value would have to be converted. Those are tiles of rows that stand
+//! where values say. Of other tiles a second read gained nothing on the whole: gradients of keys and values
+//! took 15 % more of the estimated time on gfx950.
 
 use bevy_ecs::prelude::*;
 
 use super::element_layouts::LayoutNodes;
-use super::store_columns::AccessedMemories;
+use crate::ir::access_flags::MemoryAccessFlags;
 use crate::ir::diagnostic::Diagnostic;
+use crate::ir::mapping::Mapping;
+use crate::ir::memory_layout::Strides;
 use crate::ir::node::*;
 use crate::ir::nodes::Bug;
 use crate::ir::types::AddressSpace;
 use crate::passes::analysis::tiles_of_values::{SeenNode, is_tile_of_rows};
-use crate::passes::facts::Geometry;
+use crate::passes::facts::{Geometry, TurnedUnits};
+
+/// Of accesses their coordinates and flags, of memories their space and strides.
+pub(super) type AccessedMemories<'w, 's> = Query<
+    'w,
+    's,
+    (
+        Option<&'static Mapping>,
+        Option<&'static Space>,
+        Option<&'static Strides>,
+        Has<TurnedUnits>,
+        Option<&'static MemoryAccessFlags>,
+    ),
+>;
 
 /// What reads of shared memories are judged by.
 #[derive(Copy, Clone)]
@@ -38,8 +53,8 @@ impl<'a> LdsTiles<'a, '_, '_> {
         Ok(true)
     }
 
-    /// True for a read of rows that is made once more, out of LDS, where another layout is wanted: such a tile
-    /// is loaded once, however it is multiplied.
+    /// True for a read of rows that is made once more, out of LDS, where another layout is wanted: such a
+    /// tile is loaded once, however it is multiplied.
     pub(super) fn are_read_again_by(&self, read: Entity) -> Result<bool, Diagnostic> {
         let (.., turns_units, _) = self.accessed.get(read)?;
         Ok(!turns_units && self.are_rows(read)?)
@@ -62,8 +77,8 @@ impl<'a> LdsTiles<'a, '_, '_> {
         Ok(!is_of_all && is_tile_of_rows(&seen, (mapping, strides), self.geometry, &see)?)
     }
 
-    /// How many operands of a node, from the first on, are values that are spread as it is. Those that say where
-    /// rows of a tile are will be made again.
+    /// How many operands of a node, from the first on, are values that are spread as it is. Those that say
+    /// where rows of a tile are will be made again.
     pub(super) fn values_held_alike(&self, node: Entity) -> Result<usize, Diagnostic> {
         Ok(if self.are_rows(node)? { 0 } else { self.see(node)?.values().len() })
     }

@@ -26,9 +26,8 @@ use smallvec::{SmallVec, smallvec};
 
 use super::access_costs::run_clocks;
 use super::element_layouts::{LayoutNodes, MAX_ACCESS_BYTES, too_large};
-use super::lds_tiles::LdsTiles;
+use super::lds_tiles::{AccessedMemories, LdsTiles};
 use crate::codegen::target::{DeviceModel, DeviceParameter};
-use crate::ir::access_flags::MemoryAccessFlags;
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::layout::{Dim, Layout, Mma, Mode, Source};
 use crate::ir::mapping::Mapping;
@@ -37,7 +36,7 @@ use crate::ir::node::*;
 use crate::ir::node_map::{NodeMap, NodeSet};
 use crate::ir::op::LayoutRule;
 use crate::passes::analysis::memory_strides::in_memory_order;
-use crate::passes::facts::{Geometry, TurnedUnits};
+use crate::passes::facts::Geometry;
 
 /// Bytes of a register: wider stores of elements that fill one take copies, because their registers belong to
 /// different instructions.
@@ -268,19 +267,6 @@ pub(super) fn held_in_rows(layout: &Layout, inner: Dim) -> Result<Option<Layout>
     let modes = [moved(columns, Source::Register)].into_iter().chain(registers).chain(others.copied());
     Layout::new(modes).map(Some).map_err(too_large)
 }
-
-/// Of accesses their coordinates and flags, of memories their space and strides.
-pub(super) type AccessedMemories<'w, 's> = Query<
-    'w,
-    's,
-    (
-        Option<&'static Mapping>,
-        Option<&'static Space>,
-        Option<&'static Strides>,
-        Has<TurnedUnits>,
-        Option<&'static MemoryAccessFlags>,
-    ),
->;
 
 /// How a factor with the dimensions `row` and `k`, which is summed over, lies in its memory.
 pub(super) fn factor_order(

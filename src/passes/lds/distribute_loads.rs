@@ -232,8 +232,8 @@ impl LaneBlock {
     }
 }
 
-/// How the workgroup loads a tile whose rows along a dimension stand where values say, if it lies in LDS as in
-/// the memory.
+/// How the workgroup loads a tile whose rows along a dimension stand where values say, if it lies in LDS as
+/// in the memory.
 pub(super) fn rows_loaded(geometry: &Geometry, ty: &ValueType, rows: Dim) -> Result<Layout, Diagnostic> {
     let block = ty.dims.last().map(|&along| LaneBlock::Rows([along, rows]));
     spread(geometry, ty, block, None)

@@ -1,5 +1,6 @@
-//! Values that are made again for the loads of tiles: those that say where rows are, which a lane loads others
-//! of than it reads. Loads that hold them alike share them, and what nobody uses any more is taken out.
+//! Values that are made again for the loads of tiles: those that say where rows are, because a lane loads
+//! other rows than it reads. Loads that hold them alike share them, and what nobody uses any more is taken
+//! out.
 
 use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
@@ -30,8 +31,8 @@ struct AgainMade {
 pub(super) struct MadeAgain(Vec<AgainMade>);
 
 impl MadeAgain {
-    /// Values for the load of the tile of a read, which may lie in LDS as in the memory. Those without dimensions are what
-    /// they are.
+    /// Values for the load of the tile of a read, which may lie in LDS as in the memory. Those without
+    /// dimensions are what they are.
     pub(super) fn all_of(
         &mut self,
         editor: &mut KernelEditor<'_>,
