@@ -1,5 +1,5 @@
-//! Tiles of shared memories whose rows stand where values say: they go through LDS, in loads of 16 bytes, also
-//! where rows lie outside, sizes divide no tile, and the values come from in front of the loop. The
+//! Tiles of shared memories whose rows stand where values say: they go through LDS, in loads of 16 bytes,
+//! also where rows lie outside, sizes divide no tile, and the values come from in front of the loop. The
 //! interpreter has to agree, and check mode has to find nothing.
 
 use groundswell::prelude::*;

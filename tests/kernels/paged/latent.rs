@@ -166,8 +166,8 @@ fn one_sequence_keeps_most_compute_units_busy() {
     assert_eq!(decode.deterministic(256).parts(1, 8192, 304), 32);
 }
 
-/// A row comes from memory once, in loads of 16 bytes: eight of the latent part and one of the rotated part for
-/// each lane, beside one of the page table.
+/// A row comes from memory once, in loads of 16 bytes: eight of the latent part and one of the rotated part
+/// for each lane, beside one of the page table.
 #[test]
 fn rows_are_loaded_once_and_wide() {
     for target in [Target::GFX90A, Target::GFX942, Target::GFX950] {
@@ -185,8 +185,8 @@ fn rows_are_loaded_once_and_wide() {
     }
 }
 
-/// In time mode long sequences are read at most of the rate of a kernel that only reads: 3.96 TB per second on
-/// MI300X and 6.35 on MI355X, as `docs/attention.md` has it.
+/// In time mode long sequences are read at a large share of the rate of a kernel that only reads: 3.96 TB per
+/// second on MI300X and 6.35 on MI355X, as `docs/attention.md` has it.
 #[test]
 fn long_sequences_are_read_at_the_speed_of_memory() {
     const BATCH: u32 = 128;
