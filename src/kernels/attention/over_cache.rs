@@ -7,6 +7,9 @@ use crate::prelude::*;
 /// Where a key is in the cache: its page, and its place there.
 pub(super) type InPage = (Value, Coordinate);
 
+/// The parts of keys, and the values, of a tile.
+pub(super) type CacheRows = (Vec<Value>, Value);
+
 /// What a loop over the keys of a sequence takes.
 pub(super) struct CacheLoop<'a> {
     pub(super) axes: PagedAxes,
@@ -22,7 +25,7 @@ pub(super) struct CacheLoop<'a> {
     pub(super) queries: &'a [Value],
     pub(super) exponent: Value,
     /// Reads the parts of keys, and values, at a place, as `[B, KV, PARTS, KEYS, ..]` of the queries' dtype.
-    pub(super) read: &'a dyn Fn(&Tracer, InPage) -> (Vec<Value>, Value),
+    pub(super) read: &'a dyn Fn(&Tracer, InPage) -> CacheRows,
     pub(super) inputs: DType,
 }
 

@@ -298,11 +298,7 @@ impl Converter<'_, '_, '_> {
         };
         let node = NodeBundle { op, operands: operands.clone(), ty: ty.clone(), origin };
         let again = commands.spawn((node, Placement(held))).id();
-        commands.queue(move |world: &mut World| {
-            copy_fact::<Mapping>(world, read, again);
-            copy_fact::<MemoryAccessFlags>(world, read, again);
-            copy_fact::<Tag>(world, read, again);
-        });
+        commands.entity(read).clone_components::<(Mapping, MemoryAccessFlags, Tag)>(again);
         new.push(again);
         let Some(BestWay { steps, cost, .. }) = turning else { return Ok(again) };
         let why = LayoutConversion { user: user.0, origin: user.1, vector: cost.vector, lds: cost.lds };
@@ -354,13 +350,6 @@ impl Converter<'_, '_, '_> {
         body.extend(self.at_end.get(region).into_iter().flatten());
         commands.entity(region).insert(Body(body));
         Ok(())
-    }
-}
-
-/// Gives a node a fact that another one may have.
-fn copy_fact<C: Component + Clone>(world: &mut World, from: Entity, to: Entity) {
-    if let Some(fact) = world.get::<C>(from).cloned() {
-        world.entity_mut(to).insert(fact);
     }
 }
 

@@ -111,12 +111,12 @@ type Buffers = NodeMap<SmallVec<[PromotedBuffer; 1]>>;
 
 /// A buffer, and the read that it was made for.
 struct PromotedBuffer {
-    read: TileRead,
+    read: PromotedRead,
     node: Entity,
 }
 
 /// A read of a tile: the layout of its value, and the mapping by which it is loaded, with the values in it.
-struct TileRead {
+struct PromotedRead {
     placement: Placement,
     /// Whether it takes a tile as that lies in the memory.
     in_memory_order: bool,
@@ -125,8 +125,12 @@ struct TileRead {
     flags: MemoryAccessFlags,
 }
 
-impl TileRead {
-    fn of(editor: &KernelEditor<'_>, read: Entity, values: SmallVec<[Entity; 2]>) -> Result<TileRead, Bug> {
+impl PromotedRead {
+    fn of(
+        editor: &KernelEditor<'_>,
+        read: Entity,
+        values: SmallVec<[Entity; 2]>,
+    ) -> Result<PromotedRead, Bug> {
         let placement = editor.fact::<Placement>(read, "a read without layout")?.clone();
         let target = editor.kernel::<Settings>()?.0.target();
         let turns_units = editor.get::<TurnedUnits>(read).is_some();
@@ -134,11 +138,11 @@ impl TileRead {
         let in_memory_order = !turns_units && takes_memory_order(target, ty, &placement.0);
         let mapping = editor.get::<Mapping>(read).cloned();
         let flags = editor.get::<MemoryAccessFlags>(read).copied().unwrap_or_default();
-        Ok(TileRead { placement, in_memory_order, mapping, values, flags })
+        Ok(PromotedRead { placement, in_memory_order, mapping, values, flags })
     }
 
     /// Whether two reads of one memory share a buffer.
-    fn shares_with(&self, other: &TileRead) -> bool {
+    fn shares_with(&self, other: &PromotedRead) -> bool {
         (&self.mapping, &self.values, self.flags) == (&other.mapping, &other.values, other.flags)
             && (self.placement == other.placement || self.in_memory_order && other.in_memory_order)
     }
@@ -209,7 +213,7 @@ fn promote_region(
         if !is_late {
             found.first.get_or_insert(at);
         }
-        let tile = TileRead::of(editor, read, values)?;
+        let tile = PromotedRead::of(editor, read, values)?;
         let of_memory = buffers.get(memory).map(|buffers| &buffers[..]).unwrap_or_default();
         let known = of_memory.iter().find(|buffer| buffer.read.shares_with(&tile));
         let buffer = match known.map(|buffer| buffer.node) {
