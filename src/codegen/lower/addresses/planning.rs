@@ -192,7 +192,9 @@ impl<'a> AddressLayer<'a> {
     /// A planned piece of an access, if it differs in its immediate alone from the place that was made last
     /// of the same values, as pieces of one row do.
     fn beside_last_place(&self, at: usize, base: AccessBase, late: &LateFacts) -> Option<InstructionPiece> {
-        let last = self.last_place.as_ref().filter(|_| !late.operands.is_empty())?;
+        // What all lanes have in common is on the scalar unit, and soon computed.
+        let has_dims = |&value: &Entity| self.get::<ValueType>(value).is_ok_and(|ty| !ty.dims.is_empty());
+        let last = self.last_place.as_ref().filter(|_| late.operands.iter().any(has_dims))?;
         let is_same =
             (last.base, last.late.iteration, &last.late.operands) == (base, late.iteration, &late.operands);
         (is_same && self.are_beside(last.at, at))
