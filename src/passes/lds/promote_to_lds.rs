@@ -118,7 +118,7 @@ struct PromotedBuffer {
 /// A read of a tile: the layout of its value, and the mapping by which it is loaded, with the values in it.
 struct PromotedRead {
     placement: Placement,
-    /// Whether it takes a tile as that lies in the memory.
+    /// Whether it takes a tile of rows that stand where values say as that lies in the memory.
     in_memory_order: bool,
     mapping: Option<Mapping>,
     values: SmallVec<[Entity; 2]>,
@@ -135,7 +135,8 @@ impl PromotedRead {
         let target = editor.kernel::<Settings>()?.0.target();
         let turns_units = editor.get::<TurnedUnits>(read).is_some();
         let ty = editor.node(read)?.ty;
-        let in_memory_order = !turns_units && takes_memory_order(target, ty, &placement.0);
+        let is_of_rows = !turns_units && of_rows(editor, &values)?;
+        let in_memory_order = is_of_rows && takes_memory_order(target, ty, &placement.0);
         let mapping = editor.get::<Mapping>(read).cloned();
         let flags = editor.get::<MemoryAccessFlags>(read).copied().unwrap_or_default();
         Ok(PromotedRead { placement, in_memory_order, mapping, values, flags })
