@@ -68,7 +68,7 @@ reasons! {
     pub(crate) UnsharedReason {
         /// It is volatile.
         Volatile "volatile" "a volatile read brings what is there when it is made";
-        /// Values say where: such a read is spread as it is itself, and not as a load of the tile would be.
+        /// Values say where, and are not those of whole rows, or cannot be made again for a load of the tile.
         Values "values" "its coordinates are made of values, which each lane has for its own elements";
     }
 }

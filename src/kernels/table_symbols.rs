@@ -658,6 +658,7 @@ pub(super) const LATENT_DECODE: &[SymbolDefault] = symbol_defaults! {
     R = 16 "queries of a sequence; NEW * HQ",
     D = 192 "elements of a row of the cache",
     DV = 128 "elements of a value: the first ones of a row",
+    DR = 64 "rotated elements, the last ones of a row; D - DV",
     PAGES = 64 "pages of the cache",
     PAGE = 32 "tokens of a page",
     MAX_PAGES = 12 "pages of a sequence at most",
@@ -669,6 +670,7 @@ pub(super) const LATENT_DECODE: &[SymbolDefault] = symbol_defaults! {
 pub(super) const LATENT_DECODE_DERIVED: &[Derived] = &[
     ("GROUP", |of| of("HQ")),
     ("R", |of| of("NEW").saturating_mul(of("HQ"))),
+    ("DR", |of| of("D").saturating_sub(of("DV"))),
     ("BLOCK_R", |of| latent_rows(of("R"))),
 ];
 

@@ -9,4 +9,5 @@ mod memories;
 mod memory_order;
 mod plans;
 mod strides;
+mod tiles_of_values;
 mod values_at_coordinates;

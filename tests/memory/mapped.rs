@@ -517,24 +517,25 @@ fn split_accesses_are_reported_and_can_be_denied() {
     assert!(whole.expect("it is wide").report().split_accesses.is_empty());
 }
 
-/// A read of a shared memory by a table does not go through LDS: the report says so, and it can be refused.
+/// A read of a shared memory by sums of a table does not go through LDS: the report says so, and it can be
+/// refused.
 #[test]
 fn reads_of_shared_memories_past_lds_are_reported_and_can_be_denied() {
-    let [m, n, rows] = symbols(["M", "N", "ROWS"]);
+    let [m, n, rows, parts] = symbols(["M", "N", "ROWS", "PARTS"]);
     let compiled = |by_table: bool, options: Options| {
         let kernel = Kernel::trace("paged", |w| {
             w.distribute([workgroup(m, 16, 0), workgroup(n, 64, 1)]);
             let x = w.memory("x", [rows, n], Shared, F32);
-            let table = w.memory("table", [m], Global, I32);
+            let table = w.memory("table", [m, parts], Global, I32);
             let y = w.memory("y", [m, n], Global, F32);
-            let row = w.read(table);
+            let row = w.read(table).sum(parts);
             let read = match by_table {
                 true => w.read_at(x, (row, n), [m, n]),
                 false => w.read_at(x, [m, n], [m, n]) * row.cast(F32),
             };
             w.write(read.tag("pages"), y);
         });
-        let options = options.set(m, 64).set(n, 64).set(rows, 64);
+        let options = options.set(m, 64).set(n, 64).set(rows, 64).set(parts, 4);
         compile_uncached(&kernel.expect("well-formed"), &options, Verify::AfterEachPass)
     };
     let options = || Options::new(Target::GFX942);

@@ -59,7 +59,7 @@ fn trace(inputs: DType, cache: DType, scales: CacheScale) -> Result<Kernel, Diag
         let [k, v] = ["k", "v"].map(|name| w.memory(name, [batch, new, kv, dim], Global, inputs));
         let [page_table, lengths] = axes.tables(w);
         let scales = scales.of_keys_and_values(w, kv);
-        let caches = ["k_cache", "v_cache"].map(|name| axes.cache(w, name, cache));
+        let caches = ["k_cache", "v_cache"].map(|name| axes.cache(w, name, (Global, cache)));
         let length = w.read_at(lengths, [w.workgroup_id(2)], []).tag("read_lengths");
         let place = w.self_index(new) + (length - w.size(new));
         let number = w.read_at(page_table, (batch, Coordinate::from(place) / page), [batch, new]);

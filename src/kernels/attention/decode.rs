@@ -217,16 +217,17 @@ impl PagedDecode {
             distribute(w);
             let q = w.memory("q", [batch, axes.new, axes.heads, dim], Global, self.inputs);
             let cache = self.cache.unwrap_or(self.inputs);
-            let [k, v] = ["k", "v"].map(|name| axes.cache(w, name, cache));
+            let [k, v] = ["k", "v"].map(|name| axes.cache(w, name, (Global, cache)));
             let [page_table, lengths] = axes.tables(w);
             let scales = scales.of_keys_and_values(w, kv);
             let length = axes.length(w, lengths, w.workgroup_id(1));
             let read = |w: &Tracer, (page, token): InPage| {
-                [(k, "read_k"), (v, "read_v")].map(|(cache, tag)| {
+                let [key, value] = [(k, "read_k"), (v, "read_v")].map(|(cache, tag)| {
                     let at = (page, token.clone(), kv, dim);
                     let rows = w.read_at(cache, at, [batch, kv, parts, keys, dim]).tag(tag);
                     if scales.is_some() { rows.cast(self.inputs) } else { rows }
-                })
+                });
+                (vec![key], value)
             };
             let exponent = exponent(w, self.scale, self.heads);
             let of_cache = CacheLoop {
@@ -235,7 +236,7 @@ impl PagedDecode {
                 length,
                 seen: axes.seen(w, length),
                 iterations: self.division.iterations(w, length, w.workgroup_id(3), TILE),
-                query: w.read_at(q, axes.query(), [batch, kv, parts, rows, dim]).tag("read_q"),
+                queries: &[w.read_at(q, axes.query(), [batch, kv, parts, rows, dim]).tag("read_q")],
                 exponent: scales.map_or(exponent, |[k_scale, _]| k_scale * exponent),
                 read: &read,
                 inputs: self.inputs,

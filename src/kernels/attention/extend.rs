@@ -114,7 +114,7 @@ impl PagedExtend {
             let q = w.memory("q", [batch, new, heads, dim], Global, self.inputs);
             let news =
                 ["k_new", "v_new"].map(|name| w.memory(name, [batch, new, kv, dim], Shared, self.inputs));
-            let [k, v] = ["k", "v"].map(|name| axes.cache(w, name, self.inputs));
+            let [k, v] = ["k", "v"].map(|name| axes.cache(w, name, (Global, self.inputs)));
             let [page_table, lengths] = axes.tables(w);
             let length = axes.length(w, lengths, w.workgroup_id(2));
             let new_lengths = w.memory("new_lengths", [batch], Global, I32);
@@ -122,10 +122,11 @@ impl PagedExtend {
             let new_length = new_length.minimum(w.size(new)).maximum(0);
             let token = w.apply_expr(Coordinate::from(w.self_index(rows)) / group);
             let read = |w: &Tracer, (page, token): InPage| {
-                [(k, "read_k"), (v, "read_v")].map(|(cache, tag)| {
+                let [key, value] = [(k, "read_k"), (v, "read_v")].map(|(cache, tag)| {
                     let at = (page, token.clone(), kv, dim);
                     w.read_at(cache, at, [batch, kv, parts, keys, dim]).tag(tag)
-                })
+                });
+                (vec![key], value)
             };
             let iterations = w.apply_expr((Coordinate::from(length) + (TILE - 1)) / TILE);
             let of_cache = CacheLoop {
@@ -134,7 +135,7 @@ impl PagedExtend {
                 length,
                 seen: length,
                 iterations: [w.register([], I32, 0.0), iterations],
-                query: w.read_at(q, axes.query(), [batch, kv, parts, rows, dim]).tag("read_q"),
+                queries: &[w.read_at(q, axes.query(), [batch, kv, parts, rows, dim]).tag("read_q")],
                 exponent: exponent(w, self.scale, self.heads),
                 read: &read,
                 inputs: self.inputs,
@@ -169,7 +170,7 @@ impl CacheLoop<'_> {
             let [key_rows, value_rows] = [(news[0], "read_k_new"), (news[1], "read_v_new")]
                 .map(|(memory, tag)| w.read(memory).tag(tag).broadcast([batch, kv, parts, new, dim]));
             let zero = w.register([batch, kv, parts, new, rows], F32, 0.0);
-            let scores = w.mma(key_rows, self.query, zero).tag("new_scores") * self.exponent;
+            let scores = self.products(w, &[key_rows], zero, "new_scores") * self.exponent;
             let key = w.self_index(new).broadcast([new, rows]);
             let sees = key.less_equal(token) & key.less(new_length);
             let sees = sees.broadcast([batch, kv, parts, new, rows]);

@@ -22,9 +22,9 @@ use crate::prelude::*;
 /// - `cache_scale`, with caches that have a scale ([`LatentDecode::cache`])
 /// - `out` is `[B, NEW, HQ, DV]`
 ///
-/// A row is read once for all heads of a workgroup. The results of parts are joined by
-/// [`LatentDecode::combine`]. The loop is tagged `key_loop`, the operations `read_q`, `read_k`, `read_v`,
-/// `scores` and `values`.
+/// A row is read once for all heads of a workgroup, which share it through LDS, and for keys and values. The
+/// results of parts are joined by [`LatentDecode::combine`]. The loop is tagged `key_loop`, the operations
+/// `read_q`, `read_latent`, `read_rotated`, `scores` and `values`.
 ///
 /// # Example
 /// ```
@@ -61,6 +61,10 @@ pub struct LatentDecode {
 /// The fewest keys of a part: one sequence of 8192 keys then has work for 256 compute units.
 const FEWEST_KEYS: u64 = 32;
 
+/// The fewest keys of a part where there are more parts than fill the device once: each begins with reading
+/// queries, and ends with writing sums.
+const LONG_PART: u64 = 1024;
+
 /// Rows of a wave: its sums of values take half of the registers.
 const WAVE_ROWS: i64 = 16;
 
@@ -74,7 +78,8 @@ impl LatentDecode {
         LatentDecode { heads: Some(heads), ..LatentDecode::any_shape() }
     }
 
-    /// The same with symbols for all sizes: `HQ`, `GROUP = HQ`, `R = NEW * HQ`, `D` and `DV`, too.
+    /// The same with symbols for all sizes: `HQ`, `GROUP = HQ`, `R = NEW * HQ`, `D`, `DV` and `DR = D - DV`,
+    /// too.
     #[track_caller]
     pub fn any_shape() -> LatentDecode {
         LatentDecode {
@@ -138,7 +143,8 @@ impl LatentDecode {
 
     /// Parts that suit `sequences` sequences of at most `longest` keys on a device of so many compute units,
     /// of which each has four waves: as many workgroups as fill the device once, with no part of fewer than
-    /// 32 keys. With a fixed number of keys in a part it is the number of these.
+    /// 32 keys, or, of long sequences, as fill it nearly two to four times. With a fixed number of keys in a
+    /// part it is the number of these.
     #[must_use]
     pub fn parts(&self, sequences: u64, longest: u64, compute_units: u64) -> u32 {
         let parts = match self.division {
@@ -147,7 +153,15 @@ impl LatentDecode {
                 let rows = i64::from(self.heads.unwrap_or(1)).max(1);
                 let waves = rows.unsigned_abs().div_ceil(WAVE_ROWS.unsigned_abs());
                 let whole = sequences.saturating_mul(waves).max(1);
-                (compute_units.saturating_mul(4) / whole).min(longest.div_ceil(FEWEST_KEYS))
+                let places = compute_units.saturating_mul(4).max(1);
+                let once = (places / whole).min(longest.div_ceil(FEWEST_KEYS)).max(1);
+                let is_full = |parts: &u64| {
+                    let used = whole.saturating_mul(*parts);
+                    let all = used.div_ceil(places).saturating_mul(places);
+                    used.saturating_mul(16) >= all.saturating_mul(15)
+                };
+                let most = (longest / LONG_PART).min(4 * once);
+                (once..=most).find(is_full).unwrap_or(once)
             }
         };
         parts.clamp(1, 1 << 15) as u32
@@ -158,10 +172,10 @@ impl LatentDecode {
     pub fn options(&self, target: impl Into<TargetId>, new: u32) -> Options {
         let heads = self.heads.unwrap_or(1);
         let (rows, row) = (new.saturating_mul(heads), self.latent.saturating_add(self.rotated));
-        let sizes = [("HQ", heads), ("GROUP", heads), ("KV", 1), ("D", row), ("DV", self.latent)];
+        let of_row = [("D", row), ("DV", self.latent), ("DR", self.rotated.max(1))];
+        let sizes = [("HQ", heads), ("GROUP", heads), ("KV", 1)].into_iter().chain(of_row);
         let by = SetBy::Call(self.caller);
-        let all =
-            sizes.into_iter().chain([("NEW", new), ("R", rows)]).chain(self.page.map(|page| ("PAGE", page)));
+        let all = sizes.chain([("NEW", new), ("R", rows)]).chain(self.page.map(|page| ("PAGE", page)));
         let options =
             all.fold(Options::new(target), |options, (name, size)| options.set_by(name, size, by.clone()));
         let tile = [("BLOCK_R", latent_rows(rows.into())), ("KEYS", MOST_KEYS)];
@@ -208,8 +222,20 @@ impl LatentDecode {
         CacheScale::of(self.cache.unwrap_or(self.inputs), self.inputs)
     }
 
+    /// The parts of a row: the latent one, which is the value, and the rotated one, if there is one.
+    fn row_parts(&self) -> Vec<RowPart> {
+        let (latent, rotated) = (PagedAxes::latent().value_dim, Symbol::new("DR"));
+        let mut parts = vec![RowPart { along: latent, place: latent.into(), tag: "read_latent" }];
+        if self.rotated > 0 {
+            parts.push(RowPart { along: rotated, place: latent + rotated, tag: "read_rotated" });
+        }
+        parts
+    }
+
     fn trace(&self, of_cache: CacheScale) -> Result<Kernel, Diagnostic> {
         let axes @ PagedAxes { batch, kv, parts, rows, dim, keys, value_dim, .. } = PagedAxes::latent();
+        let rotated = Symbol::new("DR");
+        let row_parts = self.row_parts();
         Kernel::trace("latent_decode", |w| {
             w.distribute([
                 workgroup(rows, Symbol::new("BLOCK_R"), 0),
@@ -217,25 +243,30 @@ impl LatentDecode {
                 workgroup(parts, 1, 2),
                 workgroup(kv, 1, 3),
                 wave(rows, WAVE_ROWS),
-                // Rows are whole steps of the matrix instruction, and no power of two.
-                wave(dim, dim),
+                // Whole steps of the matrix instruction, and no power of two.
                 wave(value_dim, value_dim),
+                wave(rotated, rotated),
             ]);
             w.distribute(CacheLoop::constraints(LATENT_TILE));
             w.mma_type(MatrixShape::M16x16);
             let q = w.memory("q", [batch, axes.new, axes.heads, dim], Global, self.inputs);
-            let cache = axes.cache(w, "cache", self.cache.unwrap_or(self.inputs));
+            let cache = axes.cache(w, "cache", (Shared, self.cache.unwrap_or(self.inputs)));
             let [page_table, lengths] = axes.tables(w);
             let cache_scale = of_cache.read(w, kv, ["cache_scale"]).map(|[scale]| scale);
             let length = axes.length(w, lengths, w.workgroup_id(1));
             let read = |w: &Tracer, (page, token): InPage| {
-                let of = |along: Symbol, tag| {
-                    let at = (page, token.clone(), kv, along);
-                    let rows = w.read_at(cache, at, [batch, kv, parts, keys, along]).tag(tag);
-                    if cache_scale.is_some() { rows.cast(self.inputs) } else { rows }
-                };
-                [of(dim, "read_k"), of(value_dim, "read_v")]
+                let key: Vec<Value> = row_parts
+                    .iter()
+                    .map(|part| {
+                        let at = (page, token.clone(), kv, part.place.clone());
+                        let rows = w.read_at(cache, at, [batch, kv, parts, keys, part.along]).tag(part.tag);
+                        if cache_scale.is_some() { rows.cast(self.inputs) } else { rows }
+                    })
+                    .collect();
+                let value = key[0];
+                (key, value)
             };
+            let queries: Vec<Value> = row_parts.iter().map(|part| part.query(w, q)).collect();
             let scale = match self.scale {
                 Some(scale) => w.register([], F32, scale * LOG2_E),
                 None => w.size(dim).cast(F32).rsqrt() * LOG2_E,
@@ -246,7 +277,7 @@ impl LatentDecode {
                 length,
                 seen: axes.seen(w, length),
                 iterations: self.division.iterations(w, length, w.workgroup_id(2), LATENT_TILE),
-                query: w.read_at(q, axes.query(), [batch, kv, parts, rows, dim]).tag("read_q"),
+                queries: &queries,
                 exponent: cache_scale.map_or(scale, |cache_scale| cache_scale * scale),
                 read: &read,
                 inputs: self.inputs,
@@ -260,7 +291,27 @@ impl LatentDecode {
     }
 }
 
-/// Keys per iteration: their rows stay in registers while they are multiplied.
+/// A part of a row of the cache.
+struct RowPart {
+    /// The dimension along which its elements are.
+    along: Symbol,
+    /// Where they are in the row.
+    place: SymExpr,
+    /// The tag of its reads.
+    tag: &'static str,
+}
+
+impl RowPart {
+    /// The same part of the queries.
+    fn query(&self, w: &Tracer, q: MemoryRef) -> Value {
+        let axes @ PagedAxes { batch, kv, parts, rows, .. } = PagedAxes::latent();
+        let [sequence, new, head, _] = axes.query();
+        let at = [sequence, new, head, self.place.clone()];
+        w.read_at(q, at, [batch, kv, parts, rows, self.along]).tag("read_q")
+    }
+}
+
+/// Keys per iteration: two lots of them, one that is multiplied and one that comes, have room in registers.
 const LATENT_TILE: i64 = 16;
 
 /// Rows of a workgroup for so many: all heads of a token together, as far as there are waves for them.

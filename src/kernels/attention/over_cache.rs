@@ -7,6 +7,9 @@ use crate::prelude::*;
 /// Where a key is in the cache: its page, and its place there.
 pub(super) type InPage = (Value, Coordinate);
 
+/// The parts of keys, and the values, of a tile.
+pub(super) type CacheRows = (Vec<Value>, Value);
+
 /// What a loop over the keys of a sequence takes.
 pub(super) struct CacheLoop<'a> {
     pub(super) axes: PagedAxes,
@@ -17,11 +20,12 @@ pub(super) struct CacheLoop<'a> {
     pub(super) seen: Value,
     /// The first iteration and the number of iterations.
     pub(super) iterations: [Value; 2],
-    /// Queries, and by what their products with keys are multiplied.
-    pub(super) query: Value,
+    /// The parts of queries, whose products with those of keys are added up, and by what these sums are
+    /// multiplied.
+    pub(super) queries: &'a [Value],
     pub(super) exponent: Value,
-    /// Reads keys and values at a place, as `[B, KV, PARTS, KEYS, ..]` of the queries' dtype.
-    pub(super) read: &'a dyn Fn(&Tracer, InPage) -> [Value; 2],
+    /// Reads the parts of keys, and values, at a place, as `[B, KV, PARTS, KEYS, ..]` of the queries' dtype.
+    pub(super) read: &'a dyn Fn(&Tracer, InPage) -> CacheRows,
     pub(super) inputs: DType,
 }
 
@@ -30,6 +34,11 @@ impl CacheLoop<'_> {
     pub(super) fn constraints(keys_at_a_time: i64) -> [Constraint; 2] {
         let [keys, first, count] = symbols(["KEYS", "FIRST", "COUNT"]);
         [tile(keys, keys_at_a_time), iterations(keys, first, count)]
+    }
+
+    /// Products of the parts of keys and queries, added to `sum`.
+    pub(super) fn products(&self, w: &Tracer, keys: &[Value], sum: Value, tag: &str) -> Value {
+        keys.iter().zip(self.queries).fold(sum, |sum, (&key, &query)| w.mma(key, query, sum).tag(tag))
     }
 
     /// What rows have seen after the loop, which is tagged `key_loop`.
@@ -45,9 +54,9 @@ impl CacheLoop<'_> {
             let place = key.minimum(self.length - 1);
             let at = (batch, Coordinate::from(place) / page);
             let number = w.read_at(self.page_table, at, [batch, keys]).tag("read_page_table");
-            let [key_rows, value_rows] = (self.read)(w, (number, Coordinate::from(place) % page));
+            let (key_rows, value_rows) = (self.read)(w, (number, Coordinate::from(place) % page));
             let zero = w.register([batch, kv, parts, keys, rows], F32, 0.0);
-            let scores = w.mma(key_rows, self.query, zero).tag("scores") * self.exponent;
+            let scores = self.products(w, &key_rows, zero, "scores") * self.exponent;
             let sees = key.broadcast([keys, rows]).less(self.seen);
             let sees = sees.broadcast([batch, kv, parts, keys, rows]);
             let scores = w.select(sees, scores, f64::NEG_INFINITY);

@@ -50,8 +50,8 @@ impl PagedAxes {
     }
 
     /// A cache of keys or values.
-    pub(super) fn cache(self, w: &Tracer, name: &str, dtype: DType) -> MemoryRef {
-        w.memory(name, [Symbol::new("PAGES"), self.page, self.kv, self.dim], Global, dtype)
+    pub(super) fn cache(self, w: &Tracer, name: &str, (space, dtype): (AddressSpace, DType)) -> MemoryRef {
+        w.memory(name, [Symbol::new("PAGES"), self.page, self.kv, self.dim], space, dtype)
     }
 
     /// The table of pages and the lengths of sequences.

@@ -10,6 +10,7 @@
 //! - `counted_dims`: dimensions that count parts
 //! - `fractions`, `positive_values`: values from 0 to 1, and values above 0
 //! - `read_sources`: what a value that is read at coordinates can be read from
+//! - `tiles_of_values`: tiles whose rows stand where values say, and that go through LDS all the same
 //! - `find_in_place`: which arguments may be one tensor
 //! - `find_plain_roundings`: casts to bf16 that may round NaNs as they round numbers
 //! - `find_unit_factors`: factors that are one most of the time
@@ -31,4 +32,5 @@ pub(super) mod memory_strides;
 pub(super) mod positive_values;
 pub(super) mod read_sources;
 pub(crate) mod reduction_trees;
+pub(super) mod tiles_of_values;
 mod workgroup_order;

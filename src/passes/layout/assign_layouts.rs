@@ -13,7 +13,8 @@ use super::convert_layouts::{ConversionSite, DemandSlot, LayoutDemand, convert_l
 use super::element_layouts::{LayoutNodes, projected};
 use super::layout_sources::{LayoutSources, SourceKinds};
 use super::layout_spread::{ACCUMULATOR, Spread, Wanted};
-use super::store_columns::{AccessedMemories, ProductUses};
+use super::lds_tiles::{AccessedMemories, LdsTiles};
+use super::store_columns::ProductUses;
 use crate::codegen::target::DeviceModel;
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::kernel::{DimTable, KernelName, Locations};
@@ -59,7 +60,7 @@ pub(crate) fn assign_layouts(
     sources.read_in_rows(&mut spread)?;
     sources.widen_accesses(&mut spread)?;
     spread.settle(&order, &bodies)?;
-    let demands = spread.demands(&order, &bodies, &yields)?;
+    let demands = spread.demands(&order, &bodies, &yields, sources.tiles())?;
     for &node in &order {
         if let Some(found) = spread.found[node] {
             commands.entity(node).insert(Placement(spread.layout(found).clone()));
@@ -71,6 +72,7 @@ pub(crate) fn assign_layouts(
     let layouts = |node: Entity| Some(spread.layout(spread.found[node]?).clone());
     let site = ConversionSite {
         root,
+        tiles: sources.tiles(),
         nodes: &nodes,
         bodies: &bodies,
         yields: &yields,
@@ -122,6 +124,7 @@ impl Spread<'_, '_, '_> {
         order: &[Entity],
         bodies: &Query<&'static Body>,
         yields: &Query<&'static Yields>,
+        tiles: LdsTiles,
     ) -> Result<Vec<LayoutDemand>, Diagnostic> {
         let mut demands = Vec::new();
         // The last nodes of loops that are open, and what these hand on.
@@ -157,8 +160,7 @@ impl Spread<'_, '_, '_> {
                 }
                 LayoutRule::WithOperands | LayoutRule::WithValues(_) => {
                     let Some(own) = self.found[node] else { continue };
-                    // The last operand of an access is its memory.
-                    let values = operands.0.len() - usize::from(op.is_access());
+                    let values = tiles.values_held_alike(node)?;
                     for (at, &value) in operands.0[..values].iter().enumerate() {
                         self.demand(node, DemandSlot::Operand(at), value, own, &mut demands)?;
                     }

@@ -11,8 +11,9 @@
 use super::access_costs::access_clocks;
 use super::layout_sources::LayoutSources;
 use super::layout_spread::Spread;
+use super::lds_tiles::LdsTiles;
 use super::mma_layouts::MmaSource;
-use super::store_columns::FactorOrder;
+use super::store_columns::{FactorOrder, cast_from};
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::layout::{Layout, Source};
 use crate::ir::node::*;
@@ -34,7 +35,15 @@ impl LayoutSources<'_, '_, '_> {
     ) -> Result<ProductLayouts, Diagnostic> {
         let widest = source.widening()?;
         let factors = [operands.at(0)?, operands.at(1)?];
-        let made = factors.map(|factor| spread.found[factor].map(|found| spread.layout(found)));
+        let mut made = factors.map(|factor| spread.found[factor].map(|found| spread.layout(found)));
+        let LayoutSources { nodes, accessed, geometry, .. } = *self;
+        let tiles = LdsTiles { nodes, accessed, geometry };
+        for (made, factor) in made.iter_mut().zip(factors) {
+            // Out of LDS it is read once more.
+            if made.is_some() && tiles.are_read_again_by(cast_from(factor, self.nodes)?)? {
+                *made = None;
+            }
+        }
         if made.iter().all(Option::is_none) {
             return source.layouts(self.nodes, operands, acc, widest);
         }

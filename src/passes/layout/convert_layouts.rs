@@ -6,6 +6,8 @@
 //! the operation, or in front of the loop around it that the value comes from outside of. In the same way all
 //! copies of an element learn what an atomic update by the first of them gives back.
 //!
+//! A tile that goes through LDS is read there once more instead, in the layout that is wanted.
+//!
 //! A product takes a factor with the k that its lanes have, if the other factor can be read likewise
 //! (`chained_products`), and in any order of pieces. A value that is renamed or moved across lanes is an
 //! `Op::Rearrange` node; a round trip through LDS is an ordinary write and read, with a barrier if elements
@@ -18,6 +20,9 @@ use smallvec::{SmallVec, smallvec};
 
 use super::conversion_ways::{BestWay, ConversionCosts, ConversionWay};
 use super::element_layouts::{LayoutNodes, projected};
+use super::lds_tiles::LdsTiles;
+use super::store_columns::{cast_from, held_in_rows};
+use crate::ir::access_flags::MemoryAccessFlags;
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::layout::Layout;
 use crate::ir::mapping::Mapping;
@@ -51,6 +56,7 @@ pub(super) enum DemandSlot {
 /// What conversions look at.
 pub(super) struct ConversionSite<'a, 'w, 's> {
     pub(super) root: Entity,
+    pub(super) tiles: LdsTiles<'a, 'w, 's>,
     pub(super) nodes: &'a LayoutNodes<'w, 's>,
     pub(super) bodies: &'a Query<'w, 's, &'static Body>,
     pub(super) yields: &'a Query<'w, 's, &'static Yields>,
@@ -196,8 +202,13 @@ impl Converter<'_, '_, '_> {
         if let Some(known) = self.made_before(value, &is_it) {
             return Ok(known);
         }
-        let again = op.row().class == OpClass::Constant || ty.dtype == Some(DType::I1);
-        let made = if again {
+        let tiles = self.site.tiles;
+        let again = op.row().class == OpClass::Constant
+            || ty.dtype == Some(DType::I1)
+            || !op.is_access() && tiles.are_read_again_by(cast_from(value, self.site.nodes)?)?;
+        let made = if tiles.are_read_again_by(value)? {
+            self.read_again(value, layout, user, new, commands)?
+        } else if again {
             let mut brought: SmallVec<[Entity; 4]> = SmallVec::new();
             for &operand in &operands.0 {
                 let dims = &self.site.nodes.get(operand)?.2.dims;
@@ -218,19 +229,7 @@ impl Converter<'_, '_, '_> {
             let why = LayoutConversion { user: user.0, origin: user.1, vector, lds };
             match way {
                 ConversionWay::Renamed | ConversionWay::AcrossLanes => {
-                    let (mut made, last) = (value, steps.len().saturating_sub(1));
-                    for (at, step) in steps.into_iter().enumerate() {
-                        let operands = Operands(smallvec![made]);
-                        let node =
-                            NodeBundle { op: Op::Rearrange, operands, ty: ty.clone(), origin: *origin };
-                        let mut node = commands.spawn((node, Placement(step)));
-                        if at == last {
-                            node.insert(why);
-                        }
-                        made = node.id();
-                        new.push(made);
-                    }
-                    made
+                    self.rearranged((value, value), steps, why, new, commands)?
                 }
                 ConversionWay::ThroughLds => {
                     let buffer = NodeBundle { ty: ty.clone(), ..NodeBundle::effect(Op::Allocate, *origin) };
@@ -255,6 +254,72 @@ impl Converter<'_, '_, '_> {
         };
         self.made.push((value, layout.clone(), [made, self.home]));
         Ok(made)
+    }
+
+    /// A value that is `like` another one, with its elements in other places, step by step.
+    fn rearranged(
+        &self,
+        (value, like): (Entity, Entity),
+        steps: SmallVec<[Layout; 4]>,
+        why: LayoutConversion,
+        new: &mut NodeList,
+        commands: &mut Commands,
+    ) -> Result<Entity, Diagnostic> {
+        let (_, _, ty, &origin) = self.site.nodes.get(like)?;
+        let (mut made, last) = (value, steps.len().saturating_sub(1));
+        for (at, step) in steps.into_iter().enumerate() {
+            let operands = Operands(smallvec![made]);
+            let node = NodeBundle { op: Op::Rearrange, operands, ty: ty.clone(), origin };
+            let mut node = commands.spawn((node, Placement(step)));
+            if at == last {
+                node.insert(why);
+            }
+            made = node.id();
+            new.push(made);
+        }
+        Ok(made)
+    }
+
+    /// Another read of a tile that goes through LDS: in the layout that is wanted, or else, where no read of
+    /// LDS turns elements, along the rows of the tile, which lanes then turn in their registers.
+    fn read_again(
+        &self,
+        read: Entity,
+        layout: &Layout,
+        user: (&'static str, Origin),
+        new: &mut NodeList,
+        commands: &mut Commands,
+    ) -> Result<Entity, Diagnostic> {
+        let (&op, operands, ty, &origin) = self.site.nodes.get(read)?;
+        let along_rows = self.along_rows(layout, ty)?;
+        let (held, turning) = match along_rows {
+            Some((rows, turning)) => (rows, Some(turning)),
+            None => (layout.clone(), None),
+        };
+        let node = NodeBundle { op, operands: operands.clone(), ty: ty.clone(), origin };
+        let again = commands.spawn((node, Placement(held))).id();
+        commands.entity(read).clone_components::<(Mapping, MemoryAccessFlags, Tag)>(again);
+        new.push(again);
+        let Some(BestWay { steps, cost, .. }) = turning else { return Ok(again) };
+        let why = LayoutConversion { user: user.0, origin: user.1, vector: cost.vector, lds: cost.lds };
+        self.rearranged((again, read), steps, why, new, commands)
+    }
+
+    /// The layout in which a lane reads what it needs of a tile along its rows, and the way from there, if
+    /// that costs less than single elements do, and no read of LDS turns the tile.
+    fn along_rows(&self, layout: &Layout, ty: &ValueType) -> Result<Option<(Layout, BestWay)>, Diagnostic> {
+        let costs = self.site.costs;
+        let dtype = ty.dtype.unwrap_or(DType::F32);
+        let (Some(&inner), None) = (ty.dims.last(), costs.device.target.transposing_read(dtype.bits()))
+        else {
+            return Ok(None);
+        };
+        let Some(rows) = held_in_rows(layout, inner)? else { return Ok(None) };
+        let turning = costs.best_way(&rows, layout, ty);
+        let reads = |layout: &Layout| costs.lds_reads(layout, inner, dtype.bytes());
+        let pays =
+            turning.way != ConversionWay::ThroughLds && reads(&rows) + turning.cost.clk < reads(layout);
+        Ok(pays.then_some((rows, turning)))
     }
 
     /// Rewrites bodies, operands and yields.

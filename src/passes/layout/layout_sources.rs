@@ -9,10 +9,11 @@ use super::access_costs::access_clocks;
 use super::conversion_ways::ConversionCosts;
 use super::element_layouts::{LayoutNodes, MAX_ACCESS_BYTES, element_layout, folded_layout, keeps_open_dims};
 use super::layout_spread::{ACCUMULATOR, Spread, Wanted};
+use super::lds_tiles::{AccessedMemories, LdsTiles};
 use super::mma_layouts::MmaSource;
 use super::store_columns::{
-    AccessedMemories, FactorOrder, ProductUses, StoredProducts, cast_from, factor_order, held_in_rows,
-    ordered_dims, side_by_side,
+    FactorOrder, ProductUses, StoredProducts, cast_from, factor_order, held_in_rows, ordered_dims,
+    side_by_side,
 };
 use crate::ir::diagnostic::{Diagnostic, Kind};
 use crate::ir::kernel::{DimTable, Locations};
@@ -216,15 +217,49 @@ impl LayoutSources<'_, '_, '_> {
     ) -> Result<FactorOrder, Diagnostic> {
         let row = [source.roles.m, source.roles.n][at];
         let dims = [row, source.roles.k[at].innermost()];
-        let order = factor_order(operands.at(at)?, dims, self.nodes, self.accessed, self.geometry)?;
+        let mut order = factor_order(operands.at(at)?, dims, self.tiles())?;
         let bits = source.mma.inputs()[at].bits();
         let target = self.settings.0.target();
         if order == FactorOrder::TurnedInLanes && source.mma.is_of_lanes() {
             // Lanes that multiply one by one hold so many rows already.
             return Ok(FactorOrder::Straight);
         }
-        let turned = order == FactorOrder::Turned && target.transposing_read(bits).is_some();
-        Ok(if turned { FactorOrder::TurnedByReads } else { order })
+        if order == FactorOrder::Turned {
+            if target.transposing_read(bits).is_some() {
+                order = FactorOrder::TurnedByReads;
+            } else if self.is_multiplied_straight(operands.at(at)?)? {
+                order = FactorOrder::TurnedInLanes;
+            }
+        }
+        Ok(order)
+    }
+
+    /// True for a tile of LDS that another product takes as it lies in memory: it is not turned there.
+    fn is_multiplied_straight(&self, factor: Entity) -> Result<bool, Diagnostic> {
+        let read = cast_from(factor, self.nodes)?;
+        if !self.tiles().are_read_again_by(read)? {
+            return Ok(false);
+        }
+        for &product in &self.kinds.products {
+            let (_, operands, ..) = self.nodes.get(product)?;
+            let ty_of = |at: usize| self.nodes.get(operands.0[at]).map(|n| n.2);
+            let roles = MmaDims::held(ty_of(0)?, ty_of(1)?, ty_of(2)?)
+                .map_err(|text| Diagnostic::new(Kind::Bug, text))?;
+            for (at, row) in [roles.m, roles.n].into_iter().enumerate() {
+                if cast_from(operands.at(at)?, self.nodes)? == read {
+                    let order = factor_order(operands.at(at)?, [row, roles.k[at].innermost()], self.tiles())?;
+                    if order == FactorOrder::Straight {
+                        return Ok(true);
+                    }
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    /// Reads of shared memories, as these nodes have them.
+    pub(super) fn tiles(&self) -> LdsTiles<'_, '_, '_> {
+        LdsTiles { nodes: self.nodes, accessed: self.accessed, geometry: self.geometry }
     }
 
     /// Reductions and scans spread what they fold so that the order of sums is that of the source.
@@ -397,7 +432,7 @@ impl LayoutSources<'_, '_, '_> {
             if op.updates() && !in_pairs {
                 continue;
             }
-            let (_, space, strides, _) = self.accessed.get(memory)?;
+            let (_, space, strides, ..) = self.accessed.get(memory)?;
             let is_global = space.is_some_and(|space| space.0 == AddressSpace::Global);
             let ordered;
             let ty = match self.accessed.get(node)?.0 {

@@ -8,6 +8,7 @@
 //! - `access_costs`: what accesses of global memory cost in a layout
 //! - `convert_layouts`: conversions between layouts where two meet, with `conversion_ways` (what they cost,
 //!   and which were made)
+//! - `lds_tiles`: which reads go through LDS, and can be read from there in another layout
 //! - `element_layouts`: layouts of elements, and what other rooms ask of them
 
 mod access_costs;
@@ -18,5 +19,6 @@ mod convert_layouts;
 pub(crate) mod element_layouts;
 mod layout_sources;
 mod layout_spread;
+mod lds_tiles;
 mod mma_layouts;
 mod store_columns;

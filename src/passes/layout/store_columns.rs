@@ -26,6 +26,7 @@ use smallvec::{SmallVec, smallvec};
 
 use super::access_costs::run_clocks;
 use super::element_layouts::{LayoutNodes, MAX_ACCESS_BYTES, too_large};
+use super::lds_tiles::{AccessedMemories, LdsTiles};
 use crate::codegen::target::{DeviceModel, DeviceParameter};
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::layout::{Dim, Layout, Mma, Mode, Source};
@@ -34,9 +35,8 @@ use crate::ir::memory_layout::Strides;
 use crate::ir::node::*;
 use crate::ir::node_map::{NodeMap, NodeSet};
 use crate::ir::op::LayoutRule;
-use crate::ir::types::AddressSpace;
 use crate::passes::analysis::memory_strides::in_memory_order;
-use crate::passes::facts::{Geometry, TurnedUnits};
+use crate::passes::facts::Geometry;
 
 /// Bytes of a register: wider stores of elements that fill one take copies, because their registers belong to
 /// different instructions.
@@ -268,34 +268,21 @@ pub(super) fn held_in_rows(layout: &Layout, inner: Dim) -> Result<Option<Layout>
     Layout::new(modes).map(Some).map_err(too_large)
 }
 
-/// Of accesses their coordinates, of memories their space and strides.
-pub(super) type AccessedMemories<'w, 's> = Query<
-    'w,
-    's,
-    (Option<&'static Mapping>, Option<&'static Space>, Option<&'static Strides>, Has<TurnedUnits>),
->;
-
 /// How a factor with the dimensions `row` and `k`, which is summed over, lies in its memory.
 pub(super) fn factor_order(
     factor: Entity,
     [row, k]: [Dim; 2],
-    nodes: &LayoutNodes,
-    accessed: &AccessedMemories,
-    geometry: &Geometry,
+    tiles: LdsTiles,
 ) -> Result<FactorOrder, Diagnostic> {
+    let LdsTiles { nodes, accessed, geometry } = tiles;
     let factor = cast_from(factor, nodes)?;
     let (op, operands, ..) = nodes.get(factor)?;
-    let (mapping, .., turns_units) = accessed.get(factor)?;
+    let (mapping, .., turns_units, _) = accessed.get(factor)?;
     if !op.loads() {
         return Ok(FactorOrder::Straight);
     }
     let memory = operands.last()?;
-    let mut in_lds = accessed.get(memory)?.1.is_some_and(|space| space.0 == AddressSpace::Shared);
-    for &coordinate in operands.0.iter().filter(|&&value| value != memory) {
-        // Those that the workgroup does not have in common keep a tile from LDS.
-        in_lds &= nodes.get(coordinate)?.2.dims.is_empty();
-    }
-    if !in_lds {
+    if !tiles.are_read_by(factor)? {
         let turned = !turns_units && side_by_side(factor, nodes, accessed, geometry) == Some(row);
         return Ok(if turned { FactorOrder::TurnedInLanes } else { FactorOrder::Straight });
     }

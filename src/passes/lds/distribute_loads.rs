@@ -26,18 +26,18 @@ use crate::ir::kernel::{KernelName, Locations};
 use crate::ir::layout::{Dim, Layout};
 use crate::ir::mapping::Mapping;
 use crate::ir::node::*;
-use crate::ir::nodes::Node;
+use crate::ir::nodes::{Bug, Node, NodeItem};
 use crate::ir::types::DType;
 use crate::ir::walk;
 use crate::passes::PassResult;
 use crate::passes::facts::{Geometry, Settings, TransposingRead, TurnedUnits};
-use crate::passes::layout::element_layouts::{MAX_ACCESS_BYTES, too_large};
+use crate::passes::layout::element_layouts::{MAX_ACCESS_BYTES, projected, too_large};
 
 /// The pass itself; see the module.
 pub(crate) fn distribute_loads(
     kernel: Single<(Entity, &Geometry, &Locations, &Settings), With<KernelName>>,
     bodies: Query<&Body>,
-    nodes: Query<(Node, Option<&Placement>, Option<&TurnedUnits>)>,
+    nodes: LoadNodes,
     mapped: Query<(), With<Mapping>>,
     mut commands: Commands,
 ) -> PassResult {
@@ -70,20 +70,64 @@ pub(crate) fn distribute_loads(
         let (load, buffer) = (store.operand(0)?, store.memory()?);
         let of_buffer: SmallVec<[&Reader; 2]> =
             readers.iter().filter(|reader| reader.buffer == buffer).collect();
-        if of_buffer.iter().all(|reader| reader.by_read.is_some()) {
+        if of_buffer.iter().all(|reader| reader.keeps_order()) {
             for (read, by_read) in of_buffer.iter().filter_map(|reader| Some((reader.read, reader.by_read?)))
             {
                 commands.entity(read).insert(by_read);
             }
         }
+        let load_node = nodes.get(load)?.0;
+        let rows = rows_of_values(&nodes, &load_node)?;
         let [loaded, written] =
-            loaded_and_written(geometry, nodes.get(load)?.0.ty, &of_buffer, settings.0.target())
+            loaded_and_written(geometry, load_node.ty, &of_buffer, (rows, settings.0.target()))
                 .map_err(|fault| fault.at(locations.get(store.origin.0)))?;
+        if rows.is_some() {
+            spread_to_coordinates(&nodes, load, &loaded, &mut commands)?;
+        }
         commands.entity(load).insert(Placement(loaded));
         commands.entity(id).insert(Placement(written));
     }
     Ok(())
 }
+
+/// The dimension along which values say where the rows of a load are, if they do.
+fn rows_of_values(nodes: &LoadNodes, load: &NodeItem) -> Result<Option<Dim>, Diagnostic> {
+    let (_, values) = load.operands.0.split_last().ok_or(Bug::new("a load without memory"))?;
+    let mut of_values = Dims::new();
+    for &value in values {
+        of_values.extend_from_slice(&nodes.get(value)?.0.ty.dims);
+    }
+    Ok(innermost_row(&load.ty.dims, &of_values))
+}
+
+/// The innermost of a tile's dimensions that values have.
+pub(super) fn innermost_row(tile: &[Dim], of_values: &[Dim]) -> Option<Dim> {
+    tile.iter().rev().copied().find(|dim| of_values.contains(dim))
+}
+
+/// Gives the values in the coordinates of a load, which were made again for it, the layout of their parts of
+/// the tile.
+fn spread_to_coordinates(
+    nodes: &LoadNodes,
+    user: Entity,
+    layout: &Layout,
+    commands: &mut Commands,
+) -> PassResult {
+    let user = nodes.get(user)?.0;
+    let values = user.operands.0.len() - usize::from(user.op.is_access());
+    for &value in &user.operands.0[..values] {
+        let (NodeItem { ty, .. }, placement, _) = nodes.get(value)?;
+        if placement.is_none() && !ty.dims.is_empty() {
+            let own = projected(layout, &ty.dims)?;
+            spread_to_coordinates(nodes, value, &own, commands)?;
+            commands.entity(value).insert(Placement(own));
+        }
+    }
+    Ok(())
+}
+
+/// Nodes, with the layouts that they have so far.
+type LoadNodes<'w, 's> = Query<'w, 's, (Node, Option<&'static Placement>, Option<&'static TurnedUnits>)>;
 
 /// A read of a tile.
 struct Reader<'a> {
@@ -98,6 +142,18 @@ struct Reader<'a> {
     by_read: Option<TransposingRead>,
     /// Words of a unit and how many of them lie side by side in LDS, where not all do.
     together: Option<[u32; 2]>,
+}
+
+impl Reader<'_> {
+    /// Whether the tile may lie in LDS as it does in the memory.
+    fn keeps_order(&self) -> bool {
+        self.by_read.is_some() || self.layout.is_some() && self.across.is_none()
+    }
+}
+
+/// Whether a read in a layout takes a tile that lies in LDS as it does in the memory.
+pub(super) fn takes_memory_order(target: Target, ty: &ValueType, layout: &Layout) -> bool {
+    turned(ty, layout).is_none() || by_reads(target, ty, layout, None).is_some()
 }
 
 /// The dimension along which a reader holds several elements, if it is not the memory's innermost one.
@@ -134,9 +190,9 @@ fn loaded_and_written(
     geometry: &Geometry,
     ty: &ValueType,
     readers: &[&Reader],
-    target: Target,
+    (rows, target): (Option<Dim>, Target),
 ) -> Result<[Layout; 2], Diagnostic> {
-    let by_reads = readers.iter().all(|reader| reader.by_read.is_some());
+    let by_reads = readers.iter().all(|reader| reader.keeps_order());
     let across = readers.iter().find_map(|reader| reader.across).filter(|_| !by_reads);
     let together = readers.iter().find_map(|reader| reader.together).filter(|_| by_reads);
     let read_so: Option<SmallVec<[&Layout; 2]>> = readers.iter().map(|reader| reader.layout).collect();
@@ -145,16 +201,53 @@ fn loaded_and_written(
     {
         return Ok(found);
     }
-    let layout = spread(geometry, ty, across, together)?;
+    let block = match (across, rows, ty.dims.last()) {
+        (Some(across), _, Some(&along)) => Some(LaneBlock::Turning([along, across])),
+        (None, Some(rows), Some(&along)) => Some(LaneBlock::Rows([along, rows])),
+        _ => None,
+    };
+    let layout = spread(geometry, ty, block, together)?;
     Ok([layout.clone(), layout])
 }
 
-/// How the workgroup loads a tile whose readers hold several elements side by side `across` the rows of its
-/// memory, or else along them. Of rows of so many words of which some lie `together` in LDS lanes load those.
+/// The block of a tile that the lanes of a wave load, where it is none of whole rows.
+#[derive(Copy, Clone)]
+enum LaneBlock {
+    /// Of a tile that is turned: along its rows, and across them.
+    Turning([Dim; 2]),
+    /// Of rows that stand where values say: a cache line of each, so that a lane needs the places of few.
+    Rows([Dim; 2]),
+}
+
+impl LaneBlock {
+    /// Lanes along both dimensions, where one loads so many elements of so many bytes.
+    fn extents(self, elements: u32, bytes: u32) -> [(Dim, u32); 2] {
+        match self {
+            LaneBlock::Turning(dims) => turning_block(bytes, dims),
+            LaneBlock::Rows([along, rows]) => {
+                let beside = (LINE / (elements * bytes)).clamp(1, LANES);
+                [(along, beside), (rows, LANES / beside)]
+            }
+        }
+    }
+}
+
+/// How the workgroup loads a tile whose rows along a dimension stand where values say, if it lies in LDS as
+/// in the memory.
+pub(super) fn rows_loaded(geometry: &Geometry, ty: &ValueType, rows: Dim) -> Result<Layout, Diagnostic> {
+    let block = ty.dims.last().map(|&along| LaneBlock::Rows([along, rows]));
+    spread(geometry, ty, block, None)
+}
+
+/// Bytes of a cache line.
+const LINE: u32 = 128;
+
+/// How the workgroup loads a tile, of which the lanes of a wave take a block if there is one. Of rows of so
+/// many words of which some lie `together` in LDS lanes load those.
 fn spread(
     geometry: &Geometry,
     ty: &ValueType,
-    across: Option<Dim>,
+    block: Option<LaneBlock>,
     together: Option<[u32; 2]>,
 ) -> Result<Layout, Diagnostic> {
     let extents = geometry.workgroup_tile(&ty.dims).ok_or_else(|| {
@@ -172,12 +265,12 @@ fn spread(
     let bytes = ty.dtype.map_or(4, DType::bytes);
     let mut elements = MAX_ACCESS_BYTES / bytes;
     while elements > 0 {
-        let layout = match (across, ty.dims.last()) {
-            (Some(across), Some(&along)) => {
-                let block = turning_block(bytes, [along, across]);
+        let layout = match block {
+            Some(block) => {
+                let block = block.extents(elements, bytes);
                 Layout::distribute_in_blocks(&tile, elements, [LANES, waves], &block)
             }
-            _ => Layout::distribute(&tile, elements, LANES, waves),
+            None => Layout::distribute(&tile, elements, LANES, waves),
         };
         if let Ok(layout) = layout {
             return Ok(layout);

@@ -5,34 +5,42 @@
 //! where the author's reads were: the loads overlap, and one barrier separates writes from reads. Two reads
 //! of one memory with the same layout share a buffer.
 //!
-//! Coordinates may be made of values without dimensions, which the workgroup has in common. Reads whose
-//! coordinates are made of others, and volatile ones, stay reads of global memory; the report says which, and
-//! [`Deny::UnsharedReads`](crate::passes::options::Deny) refuses them.
+//! Coordinates may be made of values without dimensions, which the workgroup has in common. Where values with
+//! dimensions say where the rows of a tile are, these are made again for the load, right after they were made
+//! for the read: a lane loads other rows than it reads. `distribute_loads` gives them their layout. Reads
+//! whose coordinates are made of others (`tiles_of_values`), and volatile ones, stay reads of global memory;
+//! the report says which, and [`Deny::UnsharedReads`](crate::passes::options::Deny) refuses them.
 
 use bevy_ecs::prelude::*;
 use smallvec::{SmallVec, smallvec};
 
+use super::distribute_loads::takes_memory_order;
+use super::made_again::MadeAgain;
 use crate::ir::access_flags::MemoryAccessFlags;
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::mapping::Mapping;
+use crate::ir::memory_layout::Strides;
 use crate::ir::node::{Name, *};
 use crate::ir::node_map::NodeMap;
-use crate::ir::nodes::Bug;
+use crate::ir::nodes::{Bug, NodeItem};
 use crate::ir::reasons::UnsharedReason;
 use crate::ir::types::AddressSpace;
 use crate::ir::walk::NodeList;
 use crate::passes::PassResult;
-use crate::passes::facts::Unshared;
+use crate::passes::analysis::tiles_of_values::{SeenNode, is_tile_of_rows};
+use crate::passes::facts::{Geometry, Settings, TurnedUnits, Unshared};
 use crate::passes::kernel_editor::KernelEditor;
 
 /// The pass itself; see the module. It makes nodes and looks at them again, so it takes the whole world.
 pub(crate) fn promote_to_lds(world: &mut World) -> PassResult {
     let mut editor = KernelEditor::new(world)?;
     let mut buffers = Buffers::default();
+    let mut again = MadeAgain::default();
     for region in editor.regions() {
         buffers.truncate(0);
-        promote_region(&mut editor, region, &mut buffers)?;
+        promote_region(&mut editor, region, &mut buffers, &mut again)?;
     }
+    again.place(&mut editor)?;
     editor.place_buffers()?;
     for node in editor.body(editor.root()) {
         if editor.op(node)? == Op::Memory {
@@ -43,22 +51,45 @@ pub(crate) fn promote_to_lds(world: &mut World) -> PassResult {
 }
 
 /// Why a read of a shared memory stays one of global memory. Loads come before what is computed `after` the
-/// first of them.
+/// first of them; those of rows that stand where values say need not.
 fn why_global(
     editor: &KernelEditor<'_>,
     read: Entity,
     values: &[Entity],
     after: &[Entity],
 ) -> Result<Option<UnsharedReason>, Bug> {
-    if editor.get::<MemoryAccessFlags>(read).is_some_and(|flags| flags.volatile) {
+    if is_volatile(editor, read) {
         return Ok(Some(UnsharedReason::Volatile));
     }
+    let is_shared = if of_rows(editor, values)? {
+        let memory = editor.node(read)?.memory()?;
+        let mapping = editor.fact::<Mapping>(read, "a read at values without coordinates")?;
+        let at = (mapping, editor.get::<Strides>(memory));
+        let seen = |node: Entity| see(editor, node);
+        is_tile_of_rows(&seen(read)?, at, editor.kernel::<Geometry>()?, &seen)?
+    } else {
+        !values.iter().any(|value| after.contains(value))
+    };
+    Ok((!is_shared).then_some(UnsharedReason::Values))
+}
+
+/// Whether some of the values in coordinates differ from row to row.
+fn of_rows(editor: &KernelEditor<'_>, values: &[Entity]) -> Result<bool, Bug> {
     for &value in values {
-        if after.contains(&value) || !editor.dims(value)?.is_empty() {
-            return Ok(Some(UnsharedReason::Values));
+        if !editor.dims(value)?.is_empty() {
+            return Ok(true);
         }
     }
-    Ok(None)
+    Ok(false)
+}
+
+fn is_volatile(editor: &KernelEditor<'_>, access: Entity) -> bool {
+    editor.get::<MemoryAccessFlags>(access).is_some_and(|flags| flags.volatile)
+}
+
+fn see<'a>(editor: &'a KernelEditor<'_>, node: Entity) -> Result<SeenNode<'a>, Bug> {
+    let NodeItem { op, operands, ty, .. } = editor.node(node)?;
+    Ok(SeenNode { op: *op, operands: &operands.0, ty, is_volatile: is_volatile(editor, node) })
 }
 
 /// True for a shared memory, which a buffer of the author is not.
@@ -78,55 +109,126 @@ fn shared_and_written(editor: &KernelEditor<'_>, write: Entity, memory: Entity) 
 /// Buffers of a region by the memory that they hold a tile of.
 type Buffers = NodeMap<SmallVec<[PromotedBuffer; 1]>>;
 
-/// A buffer, the layout of its readers, and the mapping by which it is loaded, with the values in it.
+/// A buffer, and the read that it was made for.
 struct PromotedBuffer {
-    placement: Placement,
-    mapping: Option<Mapping>,
-    values: SmallVec<[Entity; 2]>,
-    flags: MemoryAccessFlags,
+    read: PromotedRead,
     node: Entity,
 }
 
-fn promote_region(editor: &mut KernelEditor<'_>, region: Entity, buffers: &mut Buffers) -> PassResult {
-    let mut body = editor.body(region);
-    let (mut loads, mut stores) = (NodeList::new(), NodeList::new());
-    let mut first = None;
+/// A read of a tile: the layout of its value, and the mapping by which it is loaded, with the values in it.
+struct PromotedRead {
+    placement: Placement,
+    /// Whether it takes a tile of rows that stand where values say as that lies in the memory.
+    in_memory_order: bool,
+    mapping: Option<Mapping>,
+    values: SmallVec<[Entity; 2]>,
+    flags: MemoryAccessFlags,
+}
+
+impl PromotedRead {
+    fn of(
+        editor: &KernelEditor<'_>,
+        read: Entity,
+        values: SmallVec<[Entity; 2]>,
+    ) -> Result<PromotedRead, Bug> {
+        let placement = editor.fact::<Placement>(read, "a read without layout")?.clone();
+        let target = editor.kernel::<Settings>()?.0.target();
+        let turns_units = editor.get::<TurnedUnits>(read).is_some();
+        let ty = editor.node(read)?.ty;
+        let is_of_rows = !turns_units && of_rows(editor, &values)?;
+        let in_memory_order = is_of_rows && takes_memory_order(target, ty, &placement.0);
+        let mapping = editor.get::<Mapping>(read).cloned();
+        let flags = editor.get::<MemoryAccessFlags>(read).copied().unwrap_or_default();
+        Ok(PromotedRead { placement, in_memory_order, mapping, values, flags })
+    }
+
+    /// Whether two reads of one memory share a buffer.
+    fn shares_with(&self, other: &PromotedRead) -> bool {
+        (&self.mapping, &self.values, self.flags) == (&other.mapping, &other.values, other.flags)
+            && (self.placement == other.placement || self.in_memory_order && other.in_memory_order)
+    }
+}
+
+/// The loads of a region, and the writes of what they bring.
+#[derive(Default)]
+struct RegionLoads {
+    /// Where those stand that come together.
+    first: Option<usize>,
+    loads: NodeList,
+    stores: NodeList,
+    /// Loads whose values are there only after others have begun, and their places in the body.
+    late: SmallVec<[(usize, [Entity; 2]); 2]>,
+}
+
+impl RegionLoads {
+    /// Puts all of them into the body of the region.
+    fn place(self, editor: &mut KernelEditor<'_>, region: Entity, mut body: NodeList) {
+        if self.first.is_none() && self.late.is_empty() {
+            return;
+        }
+        for (at, pair) in self.late.into_iter().rev() {
+            body.insert_many(at, pair);
+        }
+        if let Some(first) = self.first {
+            body.insert_many(first, self.loads.into_iter().chain(self.stores));
+        }
+        editor.set_body(region, &body);
+    }
+}
+
+/// The shared memory that a node reads.
+fn shared_memory(editor: &KernelEditor<'_>, access: Entity) -> Result<Option<Entity>, Diagnostic> {
+    let op = editor.op(access)?;
+    if !matches!(op, Op::Read | Op::Write) {
+        return Ok(None);
+    }
+    let memory = editor.node(access)?.memory()?;
+    if !is_shared(editor.op(memory)?, editor.get(memory)) {
+        return Ok(None);
+    }
+    if op.is_write() {
+        return Err(shared_and_written(editor, access, memory)?);
+    }
+    Ok(Some(memory))
+}
+
+fn promote_region(
+    editor: &mut KernelEditor<'_>,
+    region: Entity,
+    buffers: &mut Buffers,
+    again: &mut MadeAgain,
+) -> PassResult {
+    let body = editor.body(region);
+    let mut found = RegionLoads::default();
     for (at, &read) in body.iter().enumerate() {
-        let (op, node) = (editor.op(read)?, editor.node(read)?);
-        if !matches!(op, Op::Read | Op::Write) {
-            continue;
-        }
-        let memory = node.memory()?;
-        if !is_shared(editor.op(memory)?, editor.get(memory)) {
-            continue;
-        }
-        if op.is_write() {
-            return Err(shared_and_written(editor, read, memory)?);
-        }
+        let Some(memory) = shared_memory(editor, read)? else { continue };
         // All operands but the memory are values of coordinates.
-        let values: SmallVec<[Entity; 2]> =
-            node.operands.0.iter().copied().filter(|&o| o != memory).collect();
-        if let Some(why) = why_global(editor, read, &values, &body[first.unwrap_or(at)..])? {
+        let operands = &editor.node(read)?.operands.0;
+        let values: SmallVec<[Entity; 2]> = operands.iter().copied().filter(|&o| o != memory).collect();
+        let after = &body[found.first.unwrap_or(at)..];
+        if let Some(why) = why_global(editor, read, &values, after)? {
             editor.attach(read, Unshared(why));
             continue;
         }
-        first.get_or_insert(at);
-        let placement = editor.fact::<Placement>(read, "a read without layout")?;
-        let mapping = editor.get::<Mapping>(read);
-        let flags = editor.get::<MemoryAccessFlags>(read).copied().unwrap_or_default();
-        let is_mapped = mapping.is_some();
+        let is_late = values.iter().any(|value| after.contains(value));
+        if !is_late {
+            found.first.get_or_insert(at);
+        }
+        let tile = PromotedRead::of(editor, read, values)?;
         let of_memory = buffers.get(memory).map(|buffers| &buffers[..]).unwrap_or_default();
-        let is_same = |b: &&PromotedBuffer| {
-            (&b.placement, b.mapping.as_ref(), &b.values, b.flags) == (placement, mapping, &values, flags)
-        };
-        let buffer = match of_memory.iter().find(is_same).map(|b| b.node) {
+        let known = of_memory.iter().find(|buffer| buffer.read.shares_with(&tile));
+        let buffer = match known.map(|buffer| buffer.node) {
             Some(buffer) => buffer,
             None => {
-                let (placement, mapping) = (placement.clone(), mapping.cloned());
+                let values = again.all_of(editor, read, &tile.values, tile.in_memory_order)?;
                 let [node, load, store] = stage(editor, read, memory, &values)?;
-                loads.push(load);
-                stores.push(store);
-                let buffer = PromotedBuffer { placement, mapping, values, flags, node };
+                if is_late {
+                    found.late.push((at, [load, store]));
+                } else {
+                    found.loads.push(load);
+                    found.stores.push(store);
+                }
+                let buffer = PromotedBuffer { read: tile, node };
                 match buffers.get_mut(memory) {
                     Some(known) => known.push(buffer),
                     None => buffers.insert(memory, smallvec![buffer]),
@@ -136,15 +238,10 @@ fn promote_region(editor: &mut KernelEditor<'_>, region: Entity, buffers: &mut B
         };
         editor.turn_into(read, Op::Read, &[buffer]);
         editor.take::<MemoryAccessFlags>(read);
-        if is_mapped {
-            // The buffer has the dimensions of the value.
-            editor.take::<Mapping>(read);
-        }
+        // The buffer has the dimensions of the value.
+        editor.take::<Mapping>(read);
     }
-    if let Some(first) = first {
-        body.insert_many(first, loads.into_iter().chain(stores));
-        editor.set_body(region, &body);
-    }
+    found.place(editor, region, body);
     Ok(())
 }
 

@@ -2,6 +2,7 @@
 
 use groundswell::kernels::LatentDecode;
 use groundswell::prelude::*;
+use groundswell::simulator::time::{DeviceModel, TimeOptions};
 use groundswell_testing::exact_case::{of_numbers, zeros};
 use groundswell_testing::judged::verified;
 
@@ -158,6 +159,65 @@ fn one_sequence_keeps_most_compute_units_busy() {
     let decode = LatentDecode::new(32);
     assert_eq!(decode.parts(1, 8192, 304), 256);
     assert_eq!(decode.parts(1, 21, 304), 1);
-    assert_eq!(decode.parts(128, 16384, 304), 4);
+    // 1152 workgroups for twice 608 places, where four parts would leave every sixth place empty.
+    assert_eq!(decode.parts(128, 16384, 304), 9);
+    assert_eq!(decode.parts(128, 4096, 304), 4);
+    assert_eq!(decode.parts(128, 16384, 256), 4);
     assert_eq!(decode.deterministic(256).parts(1, 8192, 304), 32);
+}
+
+/// A row comes from memory once, in loads of 16 bytes: eight of the latent part and one of the rotated part
+/// for each lane, beside one of the page table.
+#[test]
+fn rows_are_loaded_once_and_wide() {
+    for target in [Target::GFX90A, Target::GFX942, Target::GFX950] {
+        for schedule in [Schedule::None, Schedule::Prefetch] {
+            let decode = LatentDecode::new(32).page(64);
+            let options = decode.options(target, 1).set("PARTS", 4).set("B", 16).schedule(schedule);
+            let options = options.set("PAGES", 1024).set("MAX_PAGES", 64).deny(Deny::UnsharedReads);
+            let executable = verified(&decode.kernel().expect("a kernel"), &options);
+            let report = executable.report();
+            let rows = |of: &str| report.split_accesses.iter().any(|split| split.what.contains(of));
+            assert!(!rows("latent") && !rows("rotated"), "{target}: {report}");
+            assert_eq!(report.main_loop.as_ref().map(|mix| mix.global_load), Some(10), "{target}: {report}");
+            assert!(report.lds_bytes < 20 << 10, "{target}: {report}");
+        }
+    }
+}
+
+/// In time mode long sequences are read at a large share of the rate of a kernel that only reads: 3.96 TB per
+/// second on MI300X and 6.35 on MI355X, as `docs/attention.md` has it.
+#[test]
+fn long_sequences_are_read_at_the_speed_of_memory() {
+    const BATCH: u32 = 128;
+    const KEYS: u32 = 4096;
+    for (device, rate, share) in [(DeviceModel::MI300X, 3.96, 0.70), (DeviceModel::MI355X, 6.35, 0.66)] {
+        let decode = LatentDecode::new(32).page(64);
+        let pages = BATCH * KEYS / 64;
+        let options = decode.options(device.target, 1).set("PARTS", 4).set("B", BATCH);
+        let options = options.set("PAGES", pages).set("MAX_PAGES", KEYS / 64).schedule(Schedule::Automatic);
+        let executable = decode.kernel().expect("a kernel").compile(&options).expect("it compiles");
+        let simulator = Device::simulator(device.target);
+        let mut numbers = Numbers(7);
+        let mut table: Vec<i32> = (0..pages as i32).collect();
+        for at in (1..table.len()).rev() {
+            table.swap(at, (numbers.next() % (at as u64 + 1)) as usize);
+        }
+        let [cache_bytes, rows] = [u64::from(pages) * 64 * 576 * 2, u64::from(BATCH) * 4 * 32];
+        let room = |bytes: u64| simulator.allocate(bytes).expect("it fits");
+        let buffers = [
+            room(u64::from(BATCH) * 32 * 576 * 2),
+            room(cache_bytes),
+            simulator.upload(&table).expect("it fits"),
+            simulator.upload(&vec![KEYS as i32; BATCH as usize]).expect("it fits"),
+            room(rows * 512 * 4),
+            room(rows * 4),
+            room(rows * 4),
+        ];
+        let launch = simulator.launch(&executable);
+        let launch = buffers.iter().fold(launch, |launch, buffer| launch.buffer(buffer));
+        let report = launch.time(&TimeOptions::new(device)).expect("it runs");
+        let found = cache_bytes as f64 / report.estimate.microseconds * 1e-6;
+        assert!(found >= share * rate, "{}: {found} TB/s", device.target);
+    }
 }

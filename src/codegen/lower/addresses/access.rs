@@ -11,6 +11,7 @@ use smallvec::SmallVec;
 use super::AddressLayer;
 use crate::codegen::isa::{Opcode, Operand};
 use crate::codegen::lower::emit::emitter::Scalar;
+use crate::codegen::lower::values::expressions::LateFacts;
 use crate::codegen::machine::RegisterFile;
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::expr::Expr;
@@ -213,6 +214,17 @@ pub(crate) struct InstructionPiece {
     /// The lanes that take part, if not all of them certainly do. With a descriptor the others have an offset
     /// outside.
     pub(crate) mask: Option<Operand>,
+}
+
+/// Where an instruction of an access whose coordinates are made of values is: others of the same values may
+/// differ from it in their immediates alone.
+#[derive(Clone, Debug)]
+pub(super) struct LatePlace {
+    /// Number of the planned piece, its base, and what the access knows.
+    pub(super) at: usize,
+    pub(super) base: AccessBase,
+    pub(super) late: LateFacts,
+    pub(super) piece: InstructionPiece,
 }
 
 /// The pieces of an access, in the order of replicas and registers.

@@ -40,7 +40,7 @@ mod tile;
 use bevy_ecs::prelude::Entity;
 use smallvec::SmallVec;
 
-use self::access::{AccessPlan, PlannedPiece};
+use self::access::{AccessPlan, LatePlace, PlannedPiece};
 use self::alike::TilePlace;
 use self::descriptors::DescriptorBase;
 use super::emit::emitter::Scalar;
@@ -69,6 +69,8 @@ pub(crate) struct AddressLayer<'a> {
     tile_places: SmallVec<[TilePlace; 4]>,
     /// A VGPR that holds an offset outside of all memories, if there is one at this point.
     outside: SmallVec<[Operand; 1]>,
+    /// The place that was made last of values in coordinates, in this scope.
+    last_place: Option<LatePlace>,
 }
 
 layer!(AddressLayer, values: ValueLayer);
@@ -97,6 +99,7 @@ impl<'a> AddressLayer<'a> {
             descriptors: SmallVec::new(),
             tile_places: SmallVec::new(),
             outside: SmallVec::new(),
+            last_place: None,
         }
     }
 
@@ -122,5 +125,6 @@ impl<'a> AddressLayer<'a> {
         self.descriptors.truncate(scope.descriptors);
         self.tile_places.truncate(scope.tile_places);
         self.outside.truncate(scope.outside);
+        self.last_place = None;
     }
 }

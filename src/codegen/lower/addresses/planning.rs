@@ -7,8 +7,8 @@ use smallvec::SmallVec;
 
 use super::AddressLayer;
 use super::access::{
-    AccessBase, AccessFacts, AddressedAccess, InstructionPiece, InstructionPieces, LaneOffset, PlannedPiece,
-    ScalarOffset, SpaceLimits,
+    AccessBase, AccessFacts, AddressedAccess, InstructionPiece, InstructionPieces, LaneOffset, LatePlace,
+    PlannedPiece, ScalarOffset, SpaceLimits,
 };
 use crate::codegen::isa::{Opcode, Operand};
 use crate::codegen::lower::emit::emitter::Scalar;
@@ -94,6 +94,7 @@ impl<'a> AddressLayer<'a> {
 
     /// Prepares the addresses of all accesses of the body in front of it.
     pub(crate) fn plan_body(&mut self, node: Entity) -> Result<(), Diagnostic> {
+        self.last_place = None;
         let mut last = None;
         let in_pipeline = self.loops.last().is_some_and(|open| open.pipeline);
         for &inner in &self.get::<Body>(node)?.0 {
@@ -144,8 +145,12 @@ impl<'a> AddressLayer<'a> {
         }
         let mut pieces = InstructionPieces::new();
         for at in first..first + count {
+            if let Some(piece) = self.beside_last_place(at, base, &late) {
+                pieces.push(piece);
+                continue;
+            }
             let piece = match base {
-                AccessBase::Pointer { .. } if at > first && self.is_beside(at) => {
+                AccessBase::Pointer { .. } if at > first && self.are_beside(at - 1, at) => {
                     let before = pieces.last().copied().ok_or_else(|| Diagnostic::bug("no first piece"))?;
                     InstructionPiece { immediate: self.pieces[at].immediate, ..before }
                 }
@@ -153,6 +158,9 @@ impl<'a> AddressLayer<'a> {
                 AccessBase::Lds | AccessBase::Descriptor(_) => self.placed(at, base, &late)?,
             };
             pieces.push(piece);
+            if base != AccessBase::Lds && !late.operands.is_empty() {
+                self.last_place = Some(LatePlace { at, base, late: late.clone(), piece });
+            }
         }
         if base == AccessBase::Lds {
             let copy = self.copy_offset(access.memory()?, expansion.iteration)?;
@@ -175,10 +183,22 @@ impl<'a> AddressLayer<'a> {
         Ok(AddressedAccess { base, width, pieces })
     }
 
-    /// True if a planned piece differs from the one before it in its immediate alone.
-    fn is_beside(&self, at: usize) -> bool {
-        let [before, piece] = [&self.pieces[at - 1], &self.pieces[at]];
-        (before.lane, before.scalar, &before.conditions) == (piece.lane, piece.scalar, &piece.conditions)
+    /// True if two planned pieces differ in their immediates alone.
+    fn are_beside(&self, one: usize, other: usize) -> bool {
+        let [one, other] = [&self.pieces[one], &self.pieces[other]];
+        (one.lane, one.scalar, &one.conditions) == (other.lane, other.scalar, &other.conditions)
+    }
+
+    /// A planned piece of an access, if it differs in its immediate alone from the place that was made last
+    /// of the same values, as pieces of one row do.
+    fn beside_last_place(&self, at: usize, base: AccessBase, late: &LateFacts) -> Option<InstructionPiece> {
+        // What all lanes have in common is on the scalar unit, and soon computed.
+        let has_dims = |&value: &Entity| self.get::<ValueType>(value).is_ok_and(|ty| !ty.dims.is_empty());
+        let last = self.last_place.as_ref().filter(|_| late.operands.iter().any(has_dims))?;
+        let is_same =
+            (last.base, last.late.iteration, &last.late.operands) == (base, late.iteration, &late.operands);
+        (is_same && self.are_beside(last.at, at))
+            .then(|| InstructionPiece { immediate: self.pieces[at].immediate, ..last.piece })
     }
 
     /// A planned piece with an address of 64 bits: so many units after a pointer.
