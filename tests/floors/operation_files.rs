@@ -29,9 +29,9 @@ fn named(operations: &[&str]) -> Vec<String> {
 fn classes() -> Vec<OperationClass> {
     let class = |name, enums, operations, rows, most| OperationClass { name, enums, operations, rows, most };
     vec![
-        class("element-wise, of one value", &["UnaryOp"], all(UnaryOp::ALL), 1, 3),
-        class("element-wise, of two values", &["BinaryOp"], all(BinaryOp::ALL), 1, 3),
-        class("reduction", &["ReductionOp"], all(ReductionOp::ALL), 0, 3),
+        class("element-wise, of one value", &["UnaryOp"], all(UnaryOp::ALL), 1, 4),
+        class("element-wise, of two values", &["BinaryOp"], all(BinaryOp::ALL), 1, 4),
+        class("reduction", &["ReductionOp"], all(ReductionOp::ALL), 0, 5),
         class("scan", &["ScanOp"], all(ScanOp::ALL), 1, 1),
         class("sort", &["SortOp"], all(SortOp::ALL), 1, 1),
         class("atomic", &["AtomicOp"], all(AtomicOp::ALL), 1, 3),
