@@ -48,7 +48,7 @@ pub(crate) fn run(most: u64, work: impl Fn() + Sync) {
     };
     std::thread::scope(|scope| {
         for _ in 1..threads {
-            scope.spawn(&work);
+            scope.spawn(work);
         }
         work();
     });
