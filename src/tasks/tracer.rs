@@ -14,7 +14,7 @@ use crate::prelude::*;
 /// Element types that tasks compute with.
 pub(super) const DTYPES: [DType; 8] = [F64, F32, F16, Bf16, I8, I16, I32, I64];
 
-/// A task that is being defined: what the closure of [`Task::define`] is given.
+/// A task that is being defined: what the closure of [`Task::define`](super::Task::define) is given.
 pub struct TaskTracer {
     pub(super) state: RefCell<TaskState>,
 }
