@@ -471,7 +471,7 @@ pub struct Bench {
     pub json: bool,
 }
 
-/// What is tuned, and how.
+/// A search for the best choices.
 #[derive(Args)]
 pub struct Tune {
     /// A name from `list`
@@ -504,7 +504,7 @@ pub struct Tune {
     pub json: bool,
 }
 
-/// What is searched, in which order, and for how long.
+/// The extent of a search, its order and its end.
 #[derive(Args)]
 pub struct TuningArguments {
     /// How much is tried: 0 what is taken without tuning, 1 what is usually among the best, 2 everything

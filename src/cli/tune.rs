@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use groundswell::kernels::{Choices, Form};
-use groundswell::templates::{Matmul, ReadyTemplate};
+use groundswell::kernels::Choices;
+use groundswell::templates;
 use groundswell::tuning::{
     ChoiceValue, ConstraintCount, Database, JudgedCandidate, Point, RefusedCandidate, SearchLevel, Template,
     Tuned, Tuner,
@@ -23,21 +23,9 @@ fn template(arguments: &Tune) -> Result<Box<dyn Template>, Failure> {
     };
     let inputs = named("--dtype", &arguments.dtype)?;
     let output = named("--out-dtype", &arguments.out_dtype)?;
-    let form = match arguments.kernel.as_str() {
-        "gemm" => Some(Form::ABt),
-        "gemm_ab" => Some(Form::AB),
-        "gemm_atb" => Some(Form::AtB),
-        "gemm_atbt" => Some(Form::AtBt),
-        _ => None,
-    };
     let given: Vec<(&str, i64)> = arguments.set.iter().map(|(name, value)| (name.as_str(), *value)).collect();
     let choices = Choices { dtype: inputs, output, ..Choices::default() };
-    let ready = ReadyTemplate::new(&arguments.kernel, &given).map_err(Failure::usage)?.choices(choices);
-    let Some(form) = form else { return Ok(Box::new(ready)) };
-    let size = ["M", "N", "K"].map(|name| ready.value(name).unwrap_or(1));
-    let matmul = Matmul::new(size).form(form);
-    let matmul = inputs.map_or(matmul.clone(), |dtype| matmul.inputs(dtype));
-    Ok(Box::new(output.map_or(matmul.clone(), |dtype| matmul.output(dtype))))
+    templates::find(&arguments.kernel, &given, choices).map_err(Failure::usage)
 }
 
 /// The verb.

@@ -11,7 +11,7 @@ use super::expr::Symbol;
 use super::layout::task_mapping::TaskMapping;
 use super::layout::{Dim, LANES, Layout, MatrixShape, Mma, MmaType, Source};
 
-/// What a mapping says of the waves of a workgroup.
+/// The part of a mapping that is about the waves of a workgroup.
 struct WaveTiles {
     /// Elements of the workgroup along each dimension.
     workgroup: Vec<u32>,

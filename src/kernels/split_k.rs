@@ -24,19 +24,50 @@ const SUM_TILE: [(&str, i64); 3] = [("BLOCK_M", 1), ("BLOCK_N", 1024), ("BLOCK_S
 impl SplitK {
     /// Options for both kernels that bind all symbols, for a product of `[m, n, k]` in `splits` parts. The
     /// tile of the product is 64 x 64 x 64, its loop is prefetched.
-    pub fn options(target: impl Into<TargetId>, [m, n, k]: [u32; 3], splits: u32) -> (Options, Options) {
-        let target = target.into();
-        let part = part_of(k.into(), splits.into(), 64);
-        let bind = |schedule: Schedule, sizes: &[(&str, i64)], tile: [(&str, i64); 3]| {
+    pub fn options(target: impl Into<TargetId>, size: [u32; 3], splits: u32) -> (Options, Options) {
+        SplitK::bound(target.into(), size, splits, TILE, &SetBy::Default)
+    }
+
+    /// The same with another tile of the product: rows, columns, and elements of K per iteration.
+    ///
+    /// # Example
+    /// ```
+    /// use groundswell::kernels::SplitK;
+    /// use groundswell::prelude::*;
+    ///
+    /// let (product, _) = SplitK::tiled_options(Target::GFX942, [16, 512, 4096], 8, [16, 64, 128]);
+    /// assert_eq!((product.value("BLOCK_K"), product.value("PART")), (Some(128), Some(512)));
+    /// ```
+    #[track_caller]
+    pub fn tiled_options(
+        target: impl Into<TargetId>,
+        size: [u32; 3],
+        splits: u32,
+        tile: [u32; 3],
+    ) -> (Options, Options) {
+        let mut named = TILE;
+        named.iter_mut().zip(tile).for_each(|(named, side)| named.1 = side.into());
+        SplitK::bound(target.into(), size, splits, named, &SetBy::Call(Caller::caller()))
+    }
+
+    fn bound(
+        target: TargetId,
+        [m, n, k]: [u32; 3],
+        splits: u32,
+        tile: [(&'static str, i64); 3],
+        by: &SetBy,
+    ) -> (Options, Options) {
+        let part = part_of(k.into(), splits.into(), tile[2].1);
+        let bind = |schedule: Schedule, sizes: &[(&str, i64)], tile: [(&str, i64); 3], by: &SetBy| {
             let options = Options::new(target).schedule(schedule);
             let options = sizes.iter().fold(options, |options, &(name, size)| options.set(name, size));
-            tile.iter().fold(options, |options, &(name, size)| options.set_by(name, size, SetBy::Default))
+            tile.iter().fold(options, |options, &(name, size)| options.set_by(name, size, by.clone()))
         };
         let all = [("M", m), ("N", n), ("SPLITS", splits), ("K", k)].map(|(name, size)| (name, size.into()));
         let [m, n, splits, k] = all;
         (
-            bind(Schedule::Prefetch, &[m, n, splits, k, ("PART", part), ("PART_STRIDE", part)], TILE),
-            bind(Schedule::None, &[m, n, splits], SUM_TILE),
+            bind(Schedule::Prefetch, &[m, n, splits, k, ("PART", part), ("PART_STRIDE", part)], tile, by),
+            bind(Schedule::None, &[m, n, splits], SUM_TILE, &SetBy::Default),
         )
     }
 }

@@ -190,7 +190,7 @@ impl TaskTracer {
         self.state.borrow_mut().attributes.push((name.to_owned(), value.into()));
     }
 
-    /// What has to hold of sizes. It is checked here if both sides are numbers, and with the sizes otherwise.
+    /// A condition on sizes. It is checked here if both sides are numbers, and with the sizes otherwise.
     #[track_caller]
     pub fn require(
         &self,

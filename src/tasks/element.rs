@@ -35,9 +35,9 @@ pub enum ReduceKind {
     Min,
     /// The sum divided by the number of elements; NaN of nothing. Of floats.
     Average,
-    /// Whether all conditions hold; they do if there are none.
+    /// True if all conditions hold; they do if there are none.
     And,
-    /// Whether one of the conditions holds; none does if there are none.
+    /// True if one of the conditions holds; none does if there are none.
     Or,
 }
 
@@ -53,7 +53,7 @@ impl ReduceKind {
         ReduceKind::Or,
     ];
 
-    /// Whether it joins conditions, and not numbers.
+    /// True if it joins conditions, and not numbers.
     pub(super) const fn is_of_conditions(self) -> bool {
         matches!(self, ReduceKind::And | ReduceKind::Or)
     }
@@ -84,7 +84,7 @@ pub(super) enum ReadIndex {
     Element(ElementId),
 }
 
-/// What an element is.
+/// The way to compute an element.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) enum ElementNode {
     Number(ElementNumber),
@@ -164,7 +164,7 @@ impl Elements {
         self.nodes.push(ElementRecord { node, dtype, depth })
     }
 
-    /// Whether walks over an element would go too deep.
+    /// True if walks over an element would go too deep.
     pub(super) fn is_too_deep(&self, element: ElementId) -> bool {
         let [depth, reductions] = self.nodes[element].depth;
         depth > MAX_DEPTH[0] || reductions > MAX_DEPTH[1]
@@ -178,7 +178,7 @@ impl Elements {
         self.nodes[element].dtype
     }
 
-    /// Whether a walk over an element and all that it is made of, except through reads of computed tensors,
+    /// True if a walk over an element and all that it is made of, except through reads of computed tensors,
     /// meets a node of which `is` holds.
     pub(super) fn any(&self, element: ElementId, is: &mut impl FnMut(&ElementNode) -> bool) -> bool {
         let mut seen = std::collections::BTreeSet::new();

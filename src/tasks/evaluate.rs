@@ -348,7 +348,7 @@ impl<S: Fn(Symbol) -> Option<i64>> TaskEvaluation<'_, S> {
     }
 }
 
-/// Where a reduction begins.
+/// The value that a reduction begins with.
 fn initial(kind: ReduceKind, accumulate: DType) -> ElementValue {
     let least = i64::MIN >> (64 - accumulate.bits());
     match (kind, accumulate.is_float()) {

@@ -108,7 +108,7 @@ impl From<Symbol> for TaskAttribute {
     }
 }
 
-/// What has to hold of sizes.
+/// A condition on sizes.
 #[derive(Clone, Debug)]
 struct TaskAssertion {
     left: SymExpr,
@@ -118,7 +118,7 @@ struct TaskAssertion {
 }
 
 impl TaskAssertion {
-    /// Whether it holds, if both sides have values.
+    /// True if it holds, if both sides have values.
     fn holds(&self, size: &impl Fn(Symbol) -> Option<i64>) -> Option<bool> {
         let order = self.left.value(size)?.cmp(&self.right.value(size)?);
         Some(match self.predicate {
@@ -132,7 +132,7 @@ impl TaskAssertion {
     }
 }
 
-/// What an operator computes: see the [introduction](self).
+/// The computation of an operator: see the [introduction](self).
 #[derive(Clone, Debug)]
 pub struct Task {
     name: String,
@@ -192,7 +192,7 @@ impl Task {
         reached.into_iter().collect()
     }
 
-    /// Whether no output depends on a reduction: every element is a function of some elements of inputs.
+    /// True if no output depends on a reduction: every element is a function of some elements of inputs.
     pub fn is_injective(&self) -> bool {
         let reduces =
             |node: &ElementNode| matches!(node, ElementNode::Reduce { .. } | ElementNode::ArgReduce { .. });
@@ -200,13 +200,13 @@ impl Task {
         !values.any(|value| self.elements.any(value, &mut { reduces }))
     }
 
-    /// Whether it is injective and has an inverse map: each element of some input goes to one element of the
+    /// True if it is injective and has an inverse map: each element of some input goes to one element of the
     /// output.
     pub fn is_bijective(&self) -> bool {
         self.is_injective() && !self.inverse_maps.is_empty()
     }
 
-    /// Whether it is injective and each tensor is read only at the indices of the element that is computed:
+    /// True if it is injective and each tensor is read only at the indices of the element that is computed:
     /// all of them in their order, or some of them where the others are repeated.
     pub fn is_elementwise(&self) -> bool {
         self.is_injective()
@@ -234,7 +234,7 @@ impl Task {
     }
 }
 
-/// Whether indices are axes of the reader in their order, each of the extent that the tensor has there.
+/// True if indices are axes of the reader in their order, each of the extent that the tensor has there.
 fn reads_in_order(reader: &[TaskAxis], read: &[TaskAxis], indices: &[ReadIndex]) -> bool {
     let mut from = 0;
     indices.iter().zip(read).all(|(index, own)| {

@@ -7,7 +7,7 @@ use super::element::{ElementId, ElementNode, ElementNumber, ReadIndex};
 use super::tracer::{TaskElement, TaskIndex, TaskTensor, TaskTracer};
 use crate::prelude::*;
 
-/// What arithmetic on elements accepts: an element or a number.
+/// An operand of arithmetic on elements: an element or a number.
 pub trait ElementOperand<'t> {
     /// The operand as an element of a task.
     #[doc(hidden)]

@@ -48,6 +48,8 @@ const USUAL_TILES: [[i64; 3]; 22] = [
 /// All sides of tiles, and all bytes of K.
 const SIDES: [i64; 9] = [256, 224, 192, 160, 128, 96, 64, 32, 16];
 const K_BYTES: [i64; 5] = [32, 64, 128, 256, 512];
+/// Orders of workgroups: that which suits the grid, and such that make neighbours share what they read.
+const ORDERS: [&str; 4] = ["usual", "grouped4", "grouped8", "dies-grouped4"];
 /// Dtypes of products in parts.
 const IN_PARTS: [DType; 3] = [DType::F16, DType::Bf16, DType::F32];
 /// Parts into which K may be divided.
@@ -110,16 +112,18 @@ impl Matmul {
         let Some([m, n, k]) = self.tile(point)? else { return Ok(gemm) };
         let gemm = gemm.tile(m, n, k).waves(waves(point)?);
         let gemm = match point.word("schedule") {
-            Some(word) => gemm.schedule(super::schedule(word)?),
+            Some(word) => gemm.schedule(Schedule::from_name(word)?),
             None => gemm,
         };
-        Ok(match point.word("order") {
-            Some("xcd") => gemm.xcd(8),
-            Some("xcd8-grouped4") => gemm.xcd(8).grouped(4),
-            Some("grouped4") => gemm.grouped(4),
-            Some("grouped8") => gemm.grouped(8),
-            _ => gemm,
-        })
+        let dies = DeviceModel::nearest(target.target()).get(DeviceParameter::Dies) as u32;
+        match point.word("order").unwrap_or("usual") {
+            "usual" => Ok(gemm),
+            "grouped4" => Ok(gemm.grouped(4)),
+            "grouped8" => Ok(gemm.grouped(8)),
+            "dies-grouped4" => Ok(gemm.xcd(dies).grouped(4)),
+            order => Err(Diagnostic::invalid(format!("no product takes its tiles in the order `{order}`"))
+                .help(format!("orders are {}", ORDERS.join(", ")))),
+        }
     }
 
     /// Rows, columns and elements of K of the tile; none if the model chooses.
@@ -146,13 +150,13 @@ impl Matmul {
     /// The values of K's parts: for tiles that leave more than half of the compute units idle.
     fn splits(&self, point: &Point, units: i64) -> Vec<ChoiceValue> {
         let alone = vec![ChoiceValue::from(1)];
-        let is_divisible = self.form == Form::ABt
+        let in_parts = self.form == Form::ABt
             && self.batches.is_none()
             && self.output.is_none_or(|output| IN_PARTS.contains(&output))
             && IN_PARTS.contains(&self.inputs);
-        let Some([m, n, k]) = point.numbers::<3>("tile").filter(|_| is_divisible) else { return alone };
+        let Some([m, n, k]) = point.numbers::<3>("tile").filter(|_| in_parts) else { return alone };
         let (tiles, steps) = (self.tiles([m, n]), self.size[2] / k.max(1));
-        let fills = |&splits: &i64| tiles * splits <= 2 * units && splits * 2 <= steps;
+        let fills = |&splits: &i64| tiles.saturating_mul(splits) <= 2 * units && splits * 2 <= steps;
         alone.into_iter().chain(SPLITS.into_iter().filter(fills).map(ChoiceValue::from)).collect()
     }
 }
@@ -239,28 +243,28 @@ impl Template for Matmul {
         let units = DeviceModel::nearest(target).get(DeviceParameter::ComputeUnits) as i64;
         let this = self.clone();
         let orders: &[&str] = match level {
-            SearchLevel::Two => &["usual", "grouped4", "grouped8", "xcd8-grouped4"],
-            _ => &["usual"],
+            SearchLevel::Two => &ORDERS,
+            SearchLevel::Zero | SearchLevel::One => &ORDERS[..1],
         };
         Ok(TuningSpace::new()
             .choice("tile", std::iter::once("model".into()).chain(tiles))
             .constraint("a tile that is less than twice as large as C", move |point| {
                 let Some([m, n, _]) = point.numbers::<3>("tile") else { return true };
-                let fits = |side: i64, size: i64| side < 2 * size.max(1) || side <= 16;
+                let fits = |side: i64, size: i64| side / 2 < size.max(1) || side <= 16;
                 fits(m, size[0]) && fits(n, size[1])
             })
             .constraint("a step of A and B that fits into LDS", move |point| {
                 point.numbers::<3>("tile").is_none_or(|[m, n, k]| (m + n) * k * bytes <= lds)
             })
-            .constraint("16 bytes of K for each row at least", move |point| {
+            .constraint("16 elements of K at least", move |point| {
                 point.numbers::<3>("tile").is_none_or(|[_, _, k]| k >= 16)
             })
             .dependent_choice("waves", move |point| waves_of_tile(point, level))
             .dependent_choice("schedule", move |point| schedules(point, level))
             .dependent_choice("split_k", move |point| this.splits(point, units))
             .dependent_choice("order", move |point| {
-                let all = if point.number("split_k") == Some(1) { orders } else { &["usual"] };
-                let all = if point.numbers::<3>("tile").is_some() { all } else { &["usual"] };
+                let has_orders = point.number("split_k") == Some(1) && point.numbers::<3>("tile").is_some();
+                let all = if has_orders { orders } else { &ORDERS[..1] };
                 all.iter().map(|&order| order.into()).collect()
             }))
     }
@@ -269,7 +273,10 @@ impl Template for Matmul {
         let splits = point.number("split_k").unwrap_or(1);
         if splits == 1 {
             let gemm = self.gemm(target, point)?;
-            let (kernel, options) = (gemm.kernel()?, gemm.options(target).deny(Deny::Spills));
+            let options = gemm.options(target);
+            // What spills is slow; what is taken without tuning stays what it is.
+            let options = if self.tile(point)?.is_some() { options.deny(Deny::Spills) } else { options };
+            let kernel = gemm.kernel()?;
             return Ok(vec![InstanceKernel { kernel, options, sizes: Vec::new() }]);
         }
         let tile = self.tile(point)?.ok_or_else(|| missing(point, "tile", "64x64x64"))?;
@@ -281,25 +288,12 @@ impl Template for Matmul {
                 .help("products in parts have sizes below 2^32")
         })?;
         let kernels = split_k_into(self.inputs, self.output.unwrap_or(F32), waves(point)?)?;
-        let (_, sum) = SplitK::options(target, sizes, splits);
-        let part = sizes[2].div_ceil(splits).next_multiple_of(tile[2]);
-        let [m, n, k] = sizes;
-        let bound = [
-            ("M", m),
-            ("N", n),
-            ("K", k),
-            ("SPLITS", splits),
-            ("PART", part),
-            ("PART_STRIDE", part),
-            ("BLOCK_M", tile[0]),
-            ("BLOCK_N", tile[1]),
-            ("BLOCK_K", tile[2]),
-        ];
-        let product =
-            bound.into_iter().fold(Options::new(target), |options, (name, value)| options.set(name, value));
-        let product = product
-            .deny(Deny::Spills)
-            .schedule(super::schedule(point.word("schedule").unwrap_or("prefetch"))?);
+        let (product, sum) = SplitK::tiled_options(target, sizes, splits, tile);
+        let product = product.deny(Deny::Spills);
+        let product = match point.word("schedule") {
+            Some(word) => product.schedule(Schedule::from_name(word)?),
+            None => product,
+        };
         let instance = |kernel, options| InstanceKernel { kernel, options, sizes: Vec::new() };
         Ok(vec![instance(kernels.product, product), instance(kernels.sum, sum)])
     }

@@ -96,8 +96,10 @@ impl Template for ReadyTemplate {
         if let Some(usual) = self.choices.waves.or(self.entry.waves) {
             let usual = [i64::from(usual.m), i64::from(usual.n)];
             let others = WAVES.into_iter().filter(move |&waves| level > SearchLevel::Zero && waves != usual);
-            let near = others
-                .filter(|waves| level == SearchLevel::Two || waves[0] * waves[1] <= 2 * usual[0] * usual[1]);
+            let near = others.filter(|waves| {
+                level == SearchLevel::Two
+                    || waves[0] * waves[1] <= usual[0].saturating_mul(usual[1]).saturating_mul(2)
+            });
             space = space.choice("waves", std::iter::once(usual).chain(near).map(ChoiceValue::from));
         }
         let schedules: &[&str] = match level {
@@ -120,7 +122,7 @@ impl Template for ReadyTemplate {
         let value = |(name, default): (&'static str, i64)| (name, point.number(name).unwrap_or(default));
         let chosen = |name: &str| self.values.iter().map(|&v| value(v)).find(|v| v.0 == name).map(|v| v.1);
         let mut options =
-            Options::new(target).schedule(super::schedule(point.word("schedule").unwrap_or("none"))?);
+            Options::new(target).schedule(Schedule::from_name(point.word("schedule").unwrap_or("none"))?);
         for (name, value) in self.entry.values(&chosen) {
             options = options.set(name, value);
         }

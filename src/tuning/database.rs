@@ -28,7 +28,7 @@ const MODEL: u32 = 1;
 /// Bytes of a file: some million records.
 const MOST_BYTES: u64 = 1 << 28;
 
-/// What a winner has won.
+/// The search that a winner belongs to: template, task, device, clock and model.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct WinnerKey {
     template: String,
@@ -61,7 +61,7 @@ impl WinnerKey {
         &self.task
     }
 
-    /// What the device is sold as.
+    /// The name that the device is sold under.
     pub fn device(&self) -> &str {
         &self.device
     }
@@ -77,7 +77,7 @@ impl fmt::Display for WinnerKey {
 /// A winner.
 #[derive(Clone, PartialEq, Debug)]
 pub struct WinnerRecord {
-    /// What it has won.
+    /// The search that it has won.
     pub key: WinnerKey,
     /// Microseconds that it is estimated to take.
     pub microseconds: f64,

@@ -10,15 +10,15 @@ use crate::runtime::device::Device;
 use crate::runtime::executable::Executable;
 use crate::runtime::sim::time::{Estimate, Fidelity, Pipe, TimeOptions, TimeReport};
 
-/// What a candidate takes, and what of.
+/// The time of a candidate, and what it consists of.
 #[derive(Clone, PartialEq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct CandidateTime {
     /// Microseconds of all its launches, with what launching costs.
     pub microseconds: f64,
-    /// What the main loop of the longest launch is bound by, if it has one.
+    /// The resource that bounds the main loop of the longest launch, if it has one.
     pub bound: Option<&'static str>,
-    /// What its time consists of: that of the longest launch.
+    /// Parts of the time of the longest launch.
     pub shares: TimeShares,
     /// Registers of a lane: vector ones and accumulation ones.
     pub registers: [u32; 2],
@@ -49,6 +49,29 @@ pub struct TimeShares {
     /// Compute units have nothing to do because the last round of workgroups is not full.
     pub tail: f64,
 }
+
+impl CandidateTime {
+    /// In what this time is better than another one most, if it is by a per cent at least.
+    pub(super) fn advantage(&self, other: &CandidateTime) -> Option<String> {
+        let (own, others) = (&self.shares, &other.shares);
+        // Each with what it says of the better one, and whether more of it is better.
+        let differences = [
+            ("its matrix cores are busy for", own.matrix, others.matrix, 1.0),
+            ("its waves are in the main loop for", own.main_loop, others.main_loop, 1.0),
+            ("its last round leaves idle", own.tail, others.tail, -1.0),
+        ];
+        let gain = |&(_, own, other, better): &(&str, f64, f64, f64)| better * (own - other);
+        let widest = differences.iter().max_by(|a, b| gain(a).total_cmp(&gain(b)));
+        if let Some(&(text, own, other, _)) = widest.filter(|widest| gain(widest) >= LEAST_SHARE) {
+            return Some(format!("{text} {:.0} % instead of {:.0}", 100.0 * own, 100.0 * other));
+        }
+        let (own, others) = (self.launches, other.launches);
+        (own < others).then(|| format!("launches: {own} instead of {others}"))
+    }
+}
+
+/// Shares of the time that differ by less are the same.
+const LEAST_SHARE: f64 = 0.01;
 
 /// Judges the kernels of a candidate, of whose workgroups `rounds` rounds are simulated.
 ///
@@ -85,12 +108,11 @@ fn time(
     timed(executable, device, &value, 0, options)
 }
 
-/// What time mode says of one launch.
+/// The estimate for one launch, as a candidate's.
 fn of_launch(executable: &Executable, time: &TimeReport) -> CandidateTime {
     let report = executable.report();
     let utilisation = |pipe| time.pipes.iter().find(|p| p.pipe == pipe).map_or(0.0, |p| p.utilisation);
     let Estimate { rounds, .. } = time.estimate;
-    let waves = time.unit.waves.len().max(1) as f64;
     let lives: u64 = time.unit.waves.iter().map(|wave| wave.end - wave.start).sum();
     let in_loop = time.main_loop.as_ref().map_or(0.0, |it| it.clk_per_iteration * it.iterations as f64);
     CandidateTime {
@@ -101,7 +123,7 @@ fn of_launch(executable: &Executable, time: &TimeReport) -> CandidateTime {
             valu: utilisation(Pipe::Valu),
             lds: utilisation(Pipe::Lds),
             vector_memory: utilisation(Pipe::Vector),
-            main_loop: (in_loop / waves / (lives as f64 / waves).max(1.0)).min(1.0),
+            main_loop: (in_loop / lives.max(1) as f64).min(1.0),
             tail: 1.0 - rounds / rounds.ceil().max(1.0),
         },
         registers: [report.vgprs, report.agprs],

@@ -102,19 +102,21 @@ impl<'a> Searching<'a> {
     }
 
     fn is_over(&self) -> bool {
-        self.stopped
-            || self.tried.len() >= self.most()
-            || self.budget.time.is_some_and(|time| self.started.elapsed() >= time)
+        // However short the time is, there is something to say of a few.
+        let is_late = |time| !self.tried.is_empty() && self.started.elapsed() >= time;
+        self.stopped || self.tried.len() >= self.most() || self.budget.time.is_some_and(is_late)
     }
 
     /// Tries points that have not been tried, in that order, until the budget is used up.
     fn try_all(&mut self, numbers: impl IntoIterator<Item = usize>) {
-        let mut left = numbers.into_iter().peekable();
-        while left.peek().is_some() && !self.is_over() {
-            let room = BATCH.min(self.most() - self.tried.len());
-            let batch: Vec<usize> = left.by_ref().filter(|&at| !self.is_tried[at]).take(room).collect();
+        let new: Vec<usize> = numbers.into_iter().filter(|&at| !self.is_tried[at]).collect();
+        for batch in new.chunks(BATCH) {
+            if self.is_over() {
+                return;
+            }
+            let batch = &batch[..batch.len().min(self.most() - self.tried.len())];
             batch.iter().for_each(|&at| self.is_tried[at] = true);
-            self.tried.extend(self.judged(&batch, self.options.rounds));
+            self.tried.extend(self.judged(batch, self.options.rounds));
             self.stopped |= !(self.progress)(self.tried.len(), self.most());
         }
     }

@@ -13,9 +13,9 @@ use crate::ir::diagnostic::Diagnostic;
 /// How much is tried.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub enum SearchLevel {
-    /// What the template takes if nobody tunes: one point.
+    /// The point that the template takes if nobody tunes.
     Zero,
-    /// What is usually among the best: some tens of points.
+    /// Points that are usually among the best: some tens.
     #[default]
     One,
     /// Everything.
@@ -89,7 +89,7 @@ impl fmt::Debug for TuningSpace {
     }
 }
 
-/// What a constraint has left of the points that came to it.
+/// The effect of a constraint on the points that came to it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ConstraintCount {
     /// Its name.
@@ -105,7 +105,7 @@ pub struct ConstraintCount {
 pub struct EnumeratedSpace {
     /// Its points in order: that of the first choice first, the values of the last choice changing fastest.
     pub points: Vec<Point>,
-    /// What each constraint has left, in order.
+    /// The effect of each constraint, in order.
     pub constraints: Vec<ConstraintCount>,
 }
 

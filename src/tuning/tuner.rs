@@ -1,6 +1,5 @@
 //! The settings of a search, and its result.
 
-use std::fmt::Write;
 use std::time::Duration;
 
 use super::database::{WinnerKey, WinnerRecord};
@@ -41,12 +40,15 @@ pub struct Tuner {
 /// Rounds of workgroups that are simulated of each candidate: one that finds caches empty, and one more.
 const ROUNDS: u64 = 2;
 
+/// Per cent below which two candidates are as fast as each other.
+const LEAST_GAIN: f64 = 0.05;
+
 /// A candidate that was judged.
 #[derive(Clone, PartialEq, Debug)]
 pub struct JudgedCandidate {
     /// Its choices.
     pub point: Point,
-    /// What it takes.
+    /// The time that it takes.
     pub time: CandidateTime,
 }
 
@@ -220,7 +222,7 @@ impl Tuned {
         &self.refused
     }
 
-    /// What each constraint has left of the space.
+    /// The effect of each constraint on the space.
     pub fn constraints(&self) -> &[ConstraintCount] {
         &self.constraints
     }
@@ -245,29 +247,18 @@ impl Tuned {
         }
     }
 
-    /// Why the best one is better than the next: in what their times differ most, in a sentence.
+    /// Why the best one is better than the next, in a sentence: by how much, and in what their times differ
+    /// most.
     pub fn why(&self) -> String {
         let best = self.best();
         let Some(next) = self.candidates.get(1) else {
             return "it is the only candidate".to_owned();
         };
-        let [a, b] = [&best.time, &next.time];
-        let gain = 100.0 * (b.microseconds / a.microseconds - 1.0);
-        let mut why = format!("{gain:.1} % faster than {}", next.point);
-        let shares = [
-            ("its matrix cores are busy for", "%", a.shares.matrix, b.shares.matrix),
-            ("its waves are in the main loop for", "%", a.shares.main_loop, b.shares.main_loop),
-            ("its last round leaves idle", "%", b.shares.tail, a.shares.tail),
-        ];
-        let widest = shares.iter().max_by(|x, y| (x.2 - x.3).total_cmp(&(y.2 - y.3)));
-        if let Some(&(text, unit, more, less)) = widest
-            && more - less > 0.005
-        {
-            let (own, other) = if text.contains("idle") { (less, more) } else { (more, less) };
-            let _ = write!(why, ": {text} {:.0} {unit} instead of {:.0}", 100.0 * own, 100.0 * other);
-        } else if a.launches < b.launches {
-            let _ = write!(why, ": it has {} launches instead of {}", a.launches, b.launches);
+        let gain = 100.0 * (next.time.microseconds / best.time.microseconds - 1.0);
+        if gain < LEAST_GAIN {
+            return format!("as fast as {}", next.point);
         }
-        why
+        let reason = best.time.advantage(&next.time).map(|reason| format!(": {reason}"));
+        format!("{gain:.1} % faster than {}{}", next.point, reason.unwrap_or_default())
     }
 }

@@ -26,7 +26,7 @@ const CEILINGS: [(&str, usize); 8] = [
     ("functions of more than 60 lines", 20),
     ("functions with more than 6 parameters", 2),
     ("structs with more than 12 fields", 17),
-    ("public items", 1813),
+    ("public items", 1816),
     ("reads of the world in passes", 72),
     ("functions that name 16 operations or more", 0),
     ("files in circles of calls", 0),

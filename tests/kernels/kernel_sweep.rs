@@ -124,18 +124,36 @@ fn holds(entry: &KernelEntry) {
     }
 }
 
-/// The ready kernels in two halves, which run at the same time.
-fn every_other(first: usize) {
-    let entries = list().iter().skip(first).step_by(2);
+/// The ready kernels in parts, which run at the same time.
+fn part_holds(part: usize) {
+    let entries = list().iter().skip(part).step_by(PARTS);
     entries.for_each(holds);
 }
 
+/// Parts of the ready kernels: a test for each.
+const PARTS: usize = 5;
+
 #[test]
-fn every_other_ready_kernel_holds() {
-    every_other(0);
+fn ready_kernels_of_the_first_part_hold() {
+    part_holds(0);
 }
 
 #[test]
-fn the_others_hold() {
-    every_other(1);
+fn ready_kernels_of_the_second_part_hold() {
+    part_holds(1);
+}
+
+#[test]
+fn ready_kernels_of_the_third_part_hold() {
+    part_holds(2);
+}
+
+#[test]
+fn ready_kernels_of_the_fourth_part_hold() {
+    part_holds(3);
+}
+
+#[test]
+fn ready_kernels_of_the_fifth_part_hold() {
+    part_holds(4);
 }

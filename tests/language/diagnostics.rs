@@ -245,6 +245,16 @@ fn a_memory_whose_offsets_are_beyond_64_bits() {
 /// LLVM's assembler is the same: `llvm_kernels.rs`.
 #[test]
 fn branches_go_around_loops_of_any_length() {
+    loops_of_any_length(|options, depth| options.set("K", depth));
+}
+
+#[test]
+fn branches_go_around_loops_of_any_length_and_open_sizes() {
+    loops_of_any_length(|options, _| options.dynamic("K"));
+}
+
+/// Loops that take up to three islands, where `size` binds their depth or leaves it open.
+fn loops_of_any_length(size: impl Fn(Options, u32) -> Options) {
     let [m, n, k] = symbols(["M", "N", "K"]);
     let kernel = long_loop([m, n, k]).unwrap();
     let device = Device::simulator(Target::GFX942);
@@ -253,18 +263,16 @@ fn branches_go_around_loops_of_any_length() {
         let schedule = WaveSchedule::trace("unrolled", |s| s.unroll(s.get_node_by_tag("k_loop"), factor));
         let options = Options::new(Target::GFX942).set(m, 64).set(n, 64).wave_schedule(&schedule.unwrap());
         let depth = 64 * (factor + 3);
-        for options in [options.clone().set(k, depth), options.dynamic(k)] {
-            let executable = verified(&kernel, &options);
-            let bytes = executable.report().code_bytes;
-            assert!(i64::from(bytes) > islands * 131_068, "{factor}: {bytes} bytes");
-            let ones = device.upload(&vec![f16::ONE; 64 * depth as usize]).unwrap();
-            let c = device.upload(&[0f32; 64 * 64]).unwrap();
-            let launch = device.launch(&executable).buffer(&ones).buffer(&ones).buffer(&c);
-            let launch = if executable.parameters().len() > 3 { launch.set(k, depth) } else { launch };
-            launch.run().unwrap_or_else(|error| panic!("{factor}: {error}"));
-            let sums = c.download::<f32>().unwrap();
-            assert!(sums.iter().all(|&sum| sum == depth as f32), "{factor}: {:?}", &sums[..4]);
-        }
+        let executable = verified(&kernel, &size(options, depth));
+        let bytes = executable.report().code_bytes;
+        assert!(i64::from(bytes) > islands * 131_068, "{factor}: {bytes} bytes");
+        let ones = device.upload(&vec![f16::ONE; 64 * depth as usize]).unwrap();
+        let c = device.upload(&[0f32; 64 * 64]).unwrap();
+        let launch = device.launch(&executable).buffer(&ones).buffer(&ones).buffer(&c);
+        let launch = if executable.parameters().len() > 3 { launch.set(k, depth) } else { launch };
+        launch.run().unwrap_or_else(|error| panic!("{factor}: {error}"));
+        let sums = c.download::<f32>().unwrap();
+        assert!(sums.iter().all(|&sum| sum == depth as f32), "{factor}: {:?}", &sums[..4]);
     }
 }
 

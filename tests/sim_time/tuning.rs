@@ -4,6 +4,7 @@
 use std::fs;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use groundswell::check::against_interpreter;
 use groundswell::compile::{Verify, compile_uncached};
@@ -11,8 +12,8 @@ use groundswell::prelude::*;
 use groundswell::target::TargetId;
 use groundswell::templates::{Matmul, ReadyTemplate};
 use groundswell::tuning::{
-    Budget, ChoiceValue, Database, Point, RefusedCandidate, Search, SearchLevel, Template, Tuned, Tuner,
-    TuningSpace, WinnerKey, WinnerRecord,
+    Budget, ChoiceValue, Database, InstanceKernel, Point, RefusedCandidate, Search, SearchLevel, Template,
+    Tuned, Tuner, TuningSpace, WinnerKey, WinnerRecord,
 };
 use proptest::prelude::{Strategy as _, any, prop, prop_assert_eq, proptest};
 
@@ -217,6 +218,10 @@ fn budgets_end_searches() {
     let counts = [loose, strict]
         .map(|budget| tuner().budget(budget).tune(&matmul).expect("candidates").candidates().len());
     assert!(counts[0] <= counts[1], "{counts:?}");
+    // However short the time is, the first few are judged.
+    let short = Budget { time: Some(Duration::ZERO), ..Budget::default() };
+    let tuned = tuner().search(Search::Exhaustive).budget(short).tune(&matmul).expect("candidates");
+    assert_eq!(tuned.candidates().len() + tuned.refused().len(), 8);
     // Whoever watches may stop it, and has the best one so far.
     let asked = AtomicUsize::new(0);
     let stopped = tuner().search(Search::Exhaustive).tune_with_progress(&matmul, &|judged, most| {
@@ -274,6 +279,73 @@ fn every_usual_candidate_of_a_ragged_product_is_right() {
         }
         assert!(launches >= 12, "{launches}");
     }
+}
+
+/// A copy of open size.
+struct OpenCopy(i64);
+
+impl Template for OpenCopy {
+    fn name(&self) -> &str {
+        "open_copy"
+    }
+
+    fn task(&self) -> String {
+        self.0.to_string()
+    }
+
+    fn space(&self, _: Target, _: SearchLevel) -> Result<TuningSpace, Diagnostic> {
+        Ok(TuningSpace::new().choice("block", [256, 1024]))
+    }
+
+    fn instantiate(&self, target: TargetId, point: &Point) -> Result<Vec<InstanceKernel>, Diagnostic> {
+        let [m, block] = symbols(["M", "BLOCK"]);
+        let kernel = Kernel::trace("open_copy", |w| {
+            w.distribute([workgroup(m, block, 0), wave(m, block)]);
+            let [a, b] = ["a", "b"].map(|name| w.memory(name, [m], Global, F32));
+            w.write(w.read(a), b);
+        })?;
+        let options = Options::new(target).dynamic(m).set(block, point.number("block").unwrap_or(256));
+        Ok(vec![InstanceKernel { kernel, options, sizes: vec![(m, self.0)] }])
+    }
+}
+
+#[test]
+fn open_sizes_are_those_that_the_template_names() {
+    let times = [1 << 20, 1 << 24].map(|size| {
+        let tuned = tuner().tune(&OpenCopy(size)).expect("candidates");
+        assert_eq!(tuned.candidates().len(), 2);
+        tuned.best().time.microseconds
+    });
+    assert!(times[1] > 4.0 * times[0], "{times:?}");
+}
+
+#[test]
+fn points_of_others_are_refused_or_right() {
+    let matmul = Matmul::new([64, 64, 4096]);
+    let whole = "tile=64x64x64 waves=2x2 schedule=prefetch split_k=1 order=usual";
+    for (point, said) in [
+        ("tile=64x64x64 waves=2x2 schedule=prefetch split_k=1 order=sideways", "the order `sideways`"),
+        ("tile=64x64x64 waves=2x2 schedule=soon split_k=1", "there is no schedule `soon`"),
+        ("tile=64x64x64 waves=2x2 schedule=pingpog split_k=8", "did you mean `pingpong`?"),
+        ("tile=64x64 waves=2x2", "has no tile"),
+        ("tile=64x64x64", "has no waves"),
+        ("tile=model split_k=4", "has no tile"),
+        ("tile=0x64x64 waves=2x2 split_k=4", ""),
+        ("tile=64x64x0 waves=2x2 split_k=4", ""),
+        ("tile=64x64x64 waves=0x2 split_k=1", ""),
+        ("tile=64x64x64 waves=2x2 split_k=0", ""),
+        ("tile=64x64x64 waves=2x2 split_k=4294967295", ""),
+        ("tile=4294967295x4294967295x4294967295 waves=2x2 split_k=2", ""),
+    ] {
+        let point: Point = point.parse().expect("a point");
+        let compiled = matmul.instantiate(TargetId::from(Target::GFX942), &point).and_then(|kernels| {
+            kernels.iter().try_for_each(|it| compile_uncached(&it.kernel, &it.options, Verify::Off).map(drop))
+        });
+        let fault = compiled.expect_err(&point.to_string()).to_string();
+        assert!(fault.contains(said), "{point}: {fault}");
+    }
+    let point: Point = whole.parse().expect("a point");
+    assert!(matmul.compile(Target::GFX942, &point).is_ok());
 }
 
 #[test]

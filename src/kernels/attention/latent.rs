@@ -295,7 +295,7 @@ impl LatentDecode {
 struct RowPart {
     /// The dimension along which its elements are.
     along: Symbol,
-    /// Where they are in the row.
+    /// Their place in the row.
     place: SymExpr,
     /// The tag of its reads.
     tag: &'static str,

@@ -62,7 +62,7 @@ pub(in crate::passes) fn is_tile_of_rows<'a>(
     Ok(has_places)
 }
 
-/// Whether a coordinate is that along a dimension and a sum that neither this nor values have a part in.
+/// True if a coordinate is that along a dimension and a sum that neither this nor values have a part in.
 fn steps_along(coordinate: &SymExpr, along: Symbol) -> bool {
     let is_beside = |other: &SymExpr| {
         let mut beside = true;
@@ -79,7 +79,7 @@ fn steps_along(coordinate: &SymExpr, along: Symbol) -> bool {
     }
 }
 
-/// Whether a value can be made again in any layout: of constants and places, of what is computed element by
+/// True if a value can be made again in any layout: of constants and places, of what is computed element by
 /// element, and of reads that give the same twice.
 fn is_made_again<'a>(
     value: Entity,

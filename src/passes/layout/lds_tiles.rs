@@ -29,7 +29,7 @@ pub(super) type AccessedMemories<'w, 's> = Query<
     ),
 >;
 
-/// What reads of shared memories are judged by.
+/// The facts by which reads of shared memories are judged.
 #[derive(Copy, Clone)]
 pub(super) struct LdsTiles<'a, 'w, 's> {
     pub(super) nodes: &'a LayoutNodes<'w, 's>,

@@ -145,13 +145,13 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// Whether the tile may lie in LDS as it does in the memory.
+    /// True if the tile may lie in LDS as it does in the memory.
     fn keeps_order(&self) -> bool {
         self.by_read.is_some() || self.layout.is_some() && self.across.is_none()
     }
 }
 
-/// Whether a read in a layout takes a tile that lies in LDS as it does in the memory.
+/// True if a read in a layout takes a tile that lies in LDS as it does in the memory.
 pub(super) fn takes_memory_order(target: Target, ty: &ValueType, layout: &Layout) -> bool {
     turned(ty, layout).is_none() || by_reads(target, ty, layout, None).is_some()
 }

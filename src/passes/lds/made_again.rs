@@ -20,7 +20,7 @@ use crate::passes::layout::element_layouts::projected;
 
 /// A value that was made again for loads.
 struct AgainMade {
-    /// What it was made like, and itself.
+    /// The node that it was made like, and itself.
     nodes: [Entity; 2],
     /// The layout that it will have, if that is known: loads that have it so share it.
     layout: Option<Layout>,

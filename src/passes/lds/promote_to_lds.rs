@@ -73,7 +73,7 @@ fn why_global(
     Ok((!is_shared).then_some(UnsharedReason::Values))
 }
 
-/// Whether some of the values in coordinates differ from row to row.
+/// True if some of the values in coordinates differ from row to row.
 fn of_rows(editor: &KernelEditor<'_>, values: &[Entity]) -> Result<bool, Bug> {
     for &value in values {
         if !editor.dims(value)?.is_empty() {
@@ -118,7 +118,7 @@ struct PromotedBuffer {
 /// A read of a tile: the layout of its value, and the mapping by which it is loaded, with the values in it.
 struct PromotedRead {
     placement: Placement,
-    /// Whether it takes a tile of rows that stand where values say as that lies in the memory.
+    /// True if it takes a tile of rows that stand where values say as that lies in the memory.
     in_memory_order: bool,
     mapping: Option<Mapping>,
     values: SmallVec<[Entity; 2]>,
@@ -142,7 +142,7 @@ impl PromotedRead {
         Ok(PromotedRead { placement, in_memory_order, mapping, values, flags })
     }
 
-    /// Whether two reads of one memory share a buffer.
+    /// True if two reads of one memory share a buffer.
     fn shares_with(&self, other: &PromotedRead) -> bool {
         (&self.mapping, &self.values, self.flags) == (&other.mapping, &other.values, other.flags)
             && (self.placement == other.placement || self.in_memory_order && other.in_memory_order)
@@ -152,7 +152,7 @@ impl PromotedRead {
 /// The loads of a region, and the writes of what they bring.
 #[derive(Default)]
 struct RegionLoads {
-    /// Where those stand that come together.
+    /// The places of those that come together.
     first: Option<usize>,
     loads: NodeList,
     stores: NodeList,

@@ -31,12 +31,12 @@ const LOOP_COLUMNS: (i64, i64, i64) = (128, 16, 64);
 /// Grid axes that there are.
 const AXES: usize = 5;
 
-/// What is said of a kernel before its values.
+/// The part of a kernel that comes before its values.
 pub(super) struct Distribution {
     pub(super) constraints: Vec<Constraint>,
     /// Dimensions that loops go through, the outermost first. Without any, what is reduced is in registers.
     pub(super) loops: Vec<Symbol>,
-    /// Where memories are read that are turned on their way.
+    /// The reads of memories that are turned on their way.
     pub(super) turned: Option<Symbol>,
 }
 
@@ -106,7 +106,7 @@ impl KernelPlan<'_> {
         reduced
     }
 
-    /// Whether memories have a dimension last wherever they have it.
+    /// True if memories have a dimension last wherever they have it.
     fn is_innermost(&self, dim: Symbol) -> bool {
         self.reads().into_iter().all(|(tensor, indices)| {
             let dims = self.plain_indices(tensor, indices);
@@ -150,7 +150,7 @@ impl KernelPlan<'_> {
         Distribution { constraints: grid.constraints, loops: Vec::new(), turned }
     }
 
-    /// Whether everything that is reduced is reduced once, over all the dimensions, by one pass.
+    /// True if everything that is reduced is reduced once, over all the dimensions, by one pass.
     fn check_one_pass(&self, reduced: &[Symbol]) -> Result<(), Diagnostic> {
         let refused =
             |why: &str| Diagnostic::invalid(format!("a loop over what is reduced does not do: {why}"));
@@ -222,7 +222,7 @@ impl KernelPlan<'_> {
         Distribution { constraints: grid.constraints, loops: outer.chain(long).collect(), turned: None }
     }
 
-    /// Whether some memory has this dimension.
+    /// True if some memory has this dimension.
     fn is_read(&self, dim: Symbol) -> bool {
         self.reads()
             .into_iter()

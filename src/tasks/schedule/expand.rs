@@ -34,10 +34,10 @@ pub(super) struct KernelPlan<'a> {
     depth: u32,
 }
 
-/// What indices of a tensor or reduction are in the kernel.
+/// Indices of a tensor or reduction as the kernel has them.
 type AxisPlaces = BTreeMap<Symbol, SymExpr>;
 
-/// What stays in memory between kernels.
+/// The tensors that stay in memory between kernels.
 pub(super) type Stored<'s> = &'s dyn Fn(TensorId) -> bool;
 
 impl<'a> KernelPlan<'a> {
@@ -219,7 +219,7 @@ impl<'a> KernelPlan<'a> {
         Ok((dims.into(), body))
     }
 
-    /// What a reduction over nothing gives.
+    /// The result of a reduction over nothing.
     fn of_nothing(&mut self, kind: ReduceKind, accumulate: DType) -> ElementId {
         let least = i64::MIN >> (64 - accumulate.bits());
         let is_float = accumulate.is_float();

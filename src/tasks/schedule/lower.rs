@@ -238,7 +238,7 @@ impl Lowering<'_, '_> {
         }
     }
 
-    /// What is reduced, with all of the dimensions that it is reduced along.
+    /// The reduced value, with all of the dimensions that it is reduced along.
     fn with_axes(&mut self, body: ElementId, axes: &[TaskAxis], dtype: DType) -> Value {
         let value = self.typed(body, dtype);
         let mut dims = self.dims[&body].clone();
@@ -363,7 +363,7 @@ impl Lowering<'_, '_> {
         ranks::iterate(self.w, *outer, carried, |_, carried| self.nested(inner, reductions, carried))
     }
 
-    /// What a loop begins with for a reduction.
+    /// The value with which a loop begins a reduction.
     fn initial(&self, element: ElementId) -> Vec<Value> {
         let dims = &self.dims[&element];
         match self.plan.elements.node(element) {

@@ -21,7 +21,7 @@ impl KernelPlan<'_> {
         pairs.find(|&(outer, inner)| outer != inner && self.lie_together(outer, inner))
     }
 
-    /// Whether two dimensions occur only together, the one right before the other.
+    /// True if two dimensions occur only together, the one right before the other.
     fn lie_together(&self, outer: Symbol, inner: Symbol) -> bool {
         let follow = |dims: &[Option<Symbol>]| {
             let at = |dim: Symbol| dims.iter().position(|own| *own == Some(dim));

@@ -37,7 +37,7 @@ impl TaskKernel {
         &self.kernel
     }
 
-    /// What to compile it with: the target, and the sizes that are known. The others are dynamic.
+    /// Options of its compilation: the target, and the sizes that are known. The others are dynamic.
     pub fn options(&self) -> &Options {
         &self.options
     }
@@ -85,7 +85,7 @@ impl Task {
         Ok(TaskProgram { task: self.clone(), target, sizes, kernels })
     }
 
-    /// Whether the element of a tensor has a reduction of its own.
+    /// True if the element of a tensor has a reduction of its own.
     fn reduces(&self, tensor: TensorId) -> bool {
         let reduces =
             |node: &ElementNode| matches!(node, ElementNode::Reduce { .. } | ElementNode::ArgReduce { .. });

@@ -216,7 +216,7 @@ pub(crate) struct InstructionPiece {
     pub(crate) mask: Option<Operand>,
 }
 
-/// Where an instruction of an access whose coordinates are made of values is: others of the same values may
+/// The place of an instruction of an access at coordinates made of values: others of the same values may
 /// differ from it in their immediates alone.
 #[derive(Clone, Debug)]
 pub(super) struct LatePlace {

@@ -170,7 +170,7 @@ pub enum MappingError {
     /// A layout that no product of factors has.
     #[error("{object} is no task mapping: {reason}")]
     NoForm {
-        /// What was asked for.
+        /// The object whose mapping was asked for.
         object: String,
         /// Why.
         reason: &'static str,
@@ -180,9 +180,9 @@ pub enum MappingError {
     Text {
         /// The text.
         text: String,
-        /// Where it stops being one.
+        /// The byte at which it stops being one.
         at: usize,
-        /// What could stand there.
+        /// The tokens that could stand there.
         expected: &'static str,
     },
 }

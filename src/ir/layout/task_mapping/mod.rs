@@ -28,7 +28,7 @@ const MAX_DIMS: usize = 16;
 /// MappingExtents of a mapping, one for each dimension.
 type MappingExtents = SmallVec<[u32; 4]>;
 
-/// What a factor's digits count.
+/// The workers or tasks that a factor's digits count.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
 enum FactorKind {
     /// Workers, one task each.
@@ -45,7 +45,7 @@ impl FactorKind {
         }
     }
 
-    /// What its digits are in a layout.
+    /// The digits of a layout that it becomes.
     const fn source(self) -> Source {
         match self {
             FactorKind::Spatial => Source::Lane,
@@ -151,7 +151,7 @@ impl TaskMapping {
     /// The mapping itself, if nothing is wrong with it.
     ///
     /// # Errors
-    /// What is wrong with one of its factors or products.
+    /// The fault of one of its factors or products.
     pub fn checked(self) -> Result<TaskMapping, MappingError> {
         self.made.map(|parts| TaskMapping { made: Ok(parts) })
     }
@@ -238,7 +238,7 @@ impl TaskMapping {
         Ok(self.parts()?.layout.as_ref())
     }
 
-    /// Whether both have the same shape, the same workers, and for each of them the same list of tasks.
+    /// True if both have the same shape, the same workers, and for each of them the same list of tasks.
     ///
     /// # Errors
     /// As [`TaskMapping::checked`], of either.

@@ -73,7 +73,7 @@ struct MappingReader<'a> {
 }
 
 impl<'a> MappingReader<'a> {
-    /// What is left, without blanks in front.
+    /// The rest, without blanks in front.
     fn rest(&mut self) -> &'a str {
         let rest = self.text.get(self.at..).unwrap_or("");
         let trimmed = rest.trim_start();

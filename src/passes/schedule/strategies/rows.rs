@@ -210,6 +210,27 @@ impl Schedule {
     pub fn named() -> impl Iterator<Item = Schedule> {
         STRATEGIES.iter().filter_map(|strategy| strategy.option())
     }
+
+    /// The schedule that a name asks for.
+    ///
+    /// # Errors
+    /// No schedule has the name, or it takes more than that to ask for it.
+    pub fn from_name(name: &str) -> Result<Schedule, Diagnostic> {
+        strategy_of_loop(name).map(|(_, schedule)| schedule)
+    }
+}
+
+/// The strategy of a name that may be asked for by it.
+fn strategy_of_loop(name: &str) -> Result<(&'static Strategy, Schedule), Diagnostic> {
+    let asked = named(name).and_then(|row| Some((row, row.option()?)));
+    asked.ok_or_else(|| {
+        let words = || Schedule::named().map(|schedule| schedule.name());
+        let fault = Diagnostic::invalid(format!("there is no schedule `{name}` for a loop"));
+        match closest(name, words()) {
+            Some(close) => fault.help(format!("did you mean `{close}`?")),
+            None => fault.help(format!("the schedules are {}", words().collect::<Vec<_>>().join(", "))),
+        }
+    })
 }
 
 /// Schedules a loop by the strategy that an author's schedule names for it.
@@ -218,15 +239,7 @@ fn schedule_by_name(
     place: [Entity; 2],
     name: &str,
 ) -> Result<LoopRecord, Diagnostic> {
-    let suits = |row: &&&Strategy| row.option().is_some();
-    let words = || STRATEGIES.iter().filter(suits).map(|row| row.name);
-    let Some(row) = named(name).filter(|row| row.option().is_some()) else {
-        let fault = Diagnostic::invalid(format!("there is no schedule `{name}` for a loop"));
-        return Err(match closest(name, words()) {
-            Some(close) => fault.help(format!("did you mean `{close}`?")),
-            None => fault.help(format!("the schedules are {}", words().collect::<Vec<_>>().join(", "))),
-        });
-    };
+    let (row, _) = strategy_of_loop(name)?;
     Ok(row.schedule_loop(kernel, place)?.by(row.name))
 }
 

@@ -51,7 +51,7 @@ pub(super) struct AddressSlice {
     pub reads_lds: bool,
 }
 
-/// What a step does to registers and memory.
+/// The effects of a step on registers and memory.
 #[derive(Clone, Default)]
 struct StepFacts {
     /// Registers without which its address, its direction or its EXEC is not known.
@@ -67,7 +67,7 @@ struct StepFacts {
     next: [Option<u32>; 2],
 }
 
-/// What a step does to memory.
+/// The effect of a step on memory.
 #[derive(Copy, Clone, PartialEq, Eq, Default)]
 enum MemoryTouch {
     #[default]

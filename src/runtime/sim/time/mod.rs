@@ -126,9 +126,9 @@ pub enum Fidelity {
     Full,
     /// The instructions that addresses and branches depend on, and of loops as many trips as it takes until
     /// their pace is steady. The estimate is that of [`Full`](Self::Full) to within a few per cent, after a
-    /// fraction of the time; what the kernel computes is not there afterwards. Launches whose branches depend
-    /// on what they compute are executed in full, and the report says so
-    /// ([`TimeReport::extent`]).
+    /// fraction of the time; what the kernel computes is not there afterwards, nor for addresses that it
+    /// loads from what it has stored itself. Launches whose branches depend on what they compute are executed
+    /// in full, and the report says so ([`TimeReport::extent`]).
     Sampled,
 }
 

@@ -2,6 +2,7 @@
 
 use std::fmt::{self, Write};
 
+use super::Fidelity;
 use super::record::Stall;
 use super::report::{InstructionReport, TimeReport};
 
@@ -52,6 +53,16 @@ impl TimeReport {
             self.limited_by,
             unit.clk_per_workgroup.round()
         )?;
+        match (self.extent.fidelity, self.extent.why) {
+            (Fidelity::Sampled, _) => {
+                writeln!(
+                    out,
+                    "  sampled    what addresses and branches depend on, and a few trips of loops"
+                )?;
+            }
+            (Fidelity::Full, Some(why)) => writeln!(out, "  in full    {why}")?,
+            (Fidelity::Full, None) => {}
+        }
         if let Some([least, most]) = unit.clk_of_workgroups {
             let (least, most) = (least.round(), most.round());
             writeln!(

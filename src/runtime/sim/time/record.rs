@@ -165,7 +165,7 @@ impl LoopCounters {
         self.times.push(time);
     }
 
-    /// What of it grows with every trip.
+    /// The totals that grow with every trip.
     pub(super) fn totals(&self) -> LoopTotals {
         LoopTotals { taken: self.taken, whole: self.whole, clk: self.clk() }
     }
@@ -182,7 +182,7 @@ impl LoopCounters {
     }
 }
 
-/// What of a loop grows with every trip.
+/// Totals of a loop that grow with every trip.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) struct LoopTotals {
     pub taken: u64,

@@ -21,7 +21,7 @@ use crate::codegen::target::{
 #[derive(Clone, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct TimeReport {
-    /// What the device is sold as.
+    /// The name that the device is sold under.
     pub device: &'static str,
     /// Kernel name.
     pub kernel: String,

@@ -152,7 +152,7 @@ fn distinct(lines: &mut Vec<u64>) {
     lines.dedup();
 }
 
-/// Where workgroups are sampled, one after the other.
+/// Memory for workgroups that are sampled one after the other.
 #[derive(Default)]
 struct SamplingPlace {
     lds: Lds,

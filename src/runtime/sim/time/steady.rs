@@ -31,13 +31,13 @@ pub(super) struct SteadyLoop {
     of: Option<(usize, u64)>,
     /// When the wave went back.
     backs: Vec<u64>,
-    /// What had been recorded at the beginnings of the last two stretches.
+    /// The records at the beginnings of the last two stretches.
     earlier: [Option<Box<RecordedLoop>>; 2],
     /// Clk that were left out.
     pub skipped: u64,
 }
 
-/// What had been recorded of a loop.
+/// The record of a loop at one time.
 struct RecordedLoop {
     counters: Vec<Counters>,
     busy_clk: [f64; Pipe::ALL.len()],
@@ -123,7 +123,7 @@ impl SteadyLoop {
 }
 
 impl LoopingUnit<'_> {
-    /// What has been recorded of the loop.
+    /// The record of the loop so far.
     fn recorded(&self) -> Option<RecordedLoop> {
         let Record { counters, busy_clk, operations, .. } = &*self.record;
         Some(RecordedLoop {

@@ -19,7 +19,6 @@ use crate::codegen::target::{CODE_LINE, DeviceModel, DeviceParameter, LDS_PAIR, 
 use super::super::error::{FaultKind, Stopped, StoppedWave};
 use super::super::execute::{ExecutionContext, Footprint, MemorySpace, footprints};
 use super::super::rounds::has_effect;
-use super::super::start::LaunchContext;
 use super::super::wave::Progress;
 use super::address_slice::WaveWalk;
 use super::cache::CacheTags;
@@ -41,7 +40,6 @@ const WATCH: u64 = 1 << 14;
 
 /// A compute unit and what it works on.
 pub(super) struct ComputeUnit<'a> {
-    launch: &'a LaunchContext<'a>,
     walk: WaveWalk<'a>,
     /// Trips of steady loops are left out.
     leaves_out: bool,
@@ -87,7 +85,6 @@ impl<'a> ComputeUnit<'a> {
         let count = |parameter| device.count(parameter);
         let launch = walk.launch;
         ComputeUnit {
-            launch,
             walk,
             leaves_out: room == 0 && walk.slice.is_some_and(|slice| !slice.reads_lds),
             steady: SteadyLoop::default(),
@@ -167,14 +164,14 @@ impl<'a> ComputeUnit<'a> {
             self.groups.push(ResidentGroup::default());
             self.groups.len() - 1
         });
-        let ids = self.launch.coordinates(workgroup);
+        let ids = self.walk.launch.coordinates(workgroup);
         self.steady.forget();
         let it = &mut self.groups[group];
         it.workgroup = workgroup;
-        it.lds.reset(self.launch.lds_bytes);
+        it.lds.reset(self.walk.launch.lds_bytes);
         it.slots.clear();
-        (it.alive, it.waiting, it.started, it.ended) = (self.launch.waves, 0, at, at);
-        for index in 0..self.launch.waves {
+        (it.alive, it.waiting, it.started, it.ended) = (self.walk.launch.waves, 0, at, at);
+        for index in 0..self.walk.launch.waves {
             let slot = self.free_slots.pop().unwrap_or_else(|| {
                 self.slots.push(WaveSlot::new());
                 self.slots.len() - 1
@@ -427,11 +424,11 @@ impl<'a> ComputeUnit<'a> {
         let group = &mut self.groups[it.group];
         let at = it.wave.pc;
         let mut context = ExecutionContext {
-            program: self.launch.program,
-            memory: self.launch.memory,
+            program: self.walk.launch.program,
+            memory: self.walk.launch.memory,
             lds: &mut group.lds,
             caches: &mut it.caches,
-            budget: self.launch.config.instruction_budget,
+            budget: self.walk.launch.config.instruction_budget,
         };
         let mut result = self.walk.step(&mut it.wave, &mut context);
         if result.is_ok() && at >= self.costs.len() {
@@ -439,14 +436,14 @@ impl<'a> ComputeUnit<'a> {
         }
         self.unwatched += 1;
         if result.is_ok() {
-            let class = self.launch.program.steps.get(at).map(|step| step.class);
+            let class = self.walk.launch.program.steps.get(at).map(|step| step.class);
             if class.is_none_or(has_effect) {
                 it.rounds.reset();
             } else if it.wave.pc <= at && it.rounds.back(&it.wave) {
                 result = Err(Stopped::wave(FaultKind::NoProgress));
             } else if self.unwatched >= WATCH {
                 self.unwatched = 0;
-                result = self.launch.check_time();
+                result = self.walk.launch.check_time();
             }
         }
         result.map_err(|stopped| StoppedWave {
@@ -589,7 +586,7 @@ impl<'a> ComputeUnit<'a> {
         let it = &mut self.slots[slot];
         let mut found = std::mem::take(&mut self.found);
         found.clear();
-        footprints(&it.wave, &self.launch.program.steps[step], &mut found).map_err(|stopped| {
+        footprints(&it.wave, &self.walk.launch.program.steps[step], &mut found).map_err(|stopped| {
             StoppedWave { workgroup: self.groups[it.group].workgroup, wave: it.index, step, stopped }
         })?;
         for f in found.iter_mut().filter(|f| f.space == MemorySpace::Device) {
@@ -724,7 +721,7 @@ impl<'a> ComputeUnit<'a> {
         }
         it.waiting = 0;
         // The barrier of a workgroup of one wave does nothing.
-        let release = if self.launch.waves > 1 { self.numbers.barrier_release } else { TURN };
+        let release = if self.walk.launch.waves > 1 { self.numbers.barrier_release } else { TURN };
         for index in 0..self.groups[group].slots.len() {
             let slot = self.groups[group].slots[index];
             let it = &mut self.slots[slot];
@@ -765,7 +762,7 @@ impl<'a> ComputeUnit<'a> {
         }
         self.ends.push(ended.ended + self.steady.skipped);
         self.steady.forget();
-        self.launch.workgroup_ended();
+        self.walk.launch.workgroup_ended();
         self.launches.push(Reverse(ended.ended + self.numbers.turnaround));
         self.record.used.mark(DeviceParameter::Turnaround);
         self.free_slots.append(&mut ended.slots);
